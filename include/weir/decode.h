@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * decode.h - an event as a name and named arguments: what probes decode and sinks print.
+ */
+#ifndef WEIR_DECODE_H
+#define WEIR_DECODE_H
+
+#include <weir/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum weir_arg_kind {
+	WEIR_ARG_UINT = 0, /* u */
+	WEIR_ARG_INT,	   /* i */
+	WEIR_ARG_HEX,	   /* u: an address, a mask or a raw argument, "0x..." */
+	WEIR_ARG_BOOL,	   /* u */
+	WEIR_ARG_WORD,	   /* bytes: a NUL-terminated constant of ours, "SIGTERM" */
+	WEIR_ARG_STR,	   /* bytes, len: raw bytes from the kernel or a program, any value */
+	WEIR_ARG_STRV,	   /* bytes, len: strings, each with its NUL */
+	WEIR_ARG_SOCKADDR, /* bytes, len: struct sockaddr as a program gave it */
+};
+
+/* weir_arg.flags */
+#define WEIR_ARG_CUT	(1u << 0) /* the bytes were longer */
+#define WEIR_ARG_UNREAD (1u << 1) /* the bytes could not be read: u has the address */
+
+struct weir_arg {
+	const char *name;
+	enum weir_arg_kind kind;
+	uint32_t flags;
+	uint64_t u;
+	int64_t i;
+	const char *bytes;
+	uint32_t len;
+};
+
+#define WEIR_ARGS_MAX 20
+
+/* Groups as the user selects them with -e. */
+enum weir_group {
+	WEIR_GROUP_NONE = 0, /* for weir's own tables: never printed */
+	WEIR_GROUP_PROCESS,
+	WEIR_GROUP_SCHED,
+	WEIR_GROUP_SIGNAL,
+	WEIR_GROUP_SYS,
+	WEIR_GROUPS
+};
+
+/* A decoded record. Borrowed like the event that it was made from. */
+struct weir_decoded {
+	const char *name; /* "fork", "sys_enter", ... */
+	enum weir_group group;
+	uint32_t pid, tid;   /* whose event it is */
+	const char *comm;    /* 16 bytes, NUL-padded, when the record carries it; else NULL */
+	const char *syscall; /* sys_*: its name ("openat"), or NULL when the number is unknown */
+	int32_t nr;	     /* sys_*: number; -1 otherwise */
+	const char *abi;     /* sys_*: NULL when native, else "i386", "x32", "arm" */
+	uint32_t nargs;
+	struct weir_arg args[WEIR_ARGS_MAX];
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEIR_DECODE_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * record.h - the bytes that a BPF program and its reader share.
+ *
+ * Every record that is emitted with weir.bpf.h begins with struct weir_record; every ring has one
+ * struct weir_counters in an mmapable array. Both are ABI between kernel and user space: little or
+ * big endian as the machine is, 8-byte aligned, no hidden padding. Compiles as BPF C, C99 and C++.
+ */
+#ifndef WEIR_RECORD_H
+#define WEIR_RECORD_H
+
+#include <linux/types.h>
+
+/*
+ * Head of every record. `seq` holds the low 32 bits of the ring's attempts counter; the reader
+ * widens it. Types from WEIR_TYPE_USER up are free for other people's programs.
+ */
+struct weir_record {
+	__u64 stamp; /* CLOCK_MONOTONIC in ns, taken after reserve and after the count */
+	__u16 type;
+	__u16 flags; /* meaning belongs to the type */
+	__u32 seq;
+	/* payload follows, at an offset that is a multiple of 8 */
+};
+
+#define WEIR_TYPE_USER 0x8000
+
+/*
+ * One cache line a ring. Producers add to it with atomics, so that an interrupt between a load and
+ * its store can't lose a count; the reader only loads. Element 0 of the array is not a ring: it is
+ * struct weir_control.
+ */
+struct weir_counters {
+	__u64 attempts;	 /* records tried: the next record's seq */
+	__u64 failed;	 /* of these, those that got no space (ring full, lock busy, no ring) */
+	__u64 filtered;	 /* turned away by the user's selection, before reserve; no seq */
+	__u64 self;	 /* caused by the reader itself and left out; no seq, outside every sum */
+	__u64 unread;	 /* strings that could not be read, neither at entry nor at exit */
+	__u64 discarded; /* reserved, counted and then given back: filtered, but with a seq */
+	__u64 reserved[2];
+};
+
+/* Element 0 of the counters array: how a sleeping reader asks to be woken. */
+struct weir_control {
+	__u32 wanted; /* reader: 1 before it sleeps; the first producer that sees it swaps in 0 */
+	__u32 pad;
+	__u64 reserved[7];
+};
+
+#endif /* WEIR_RECORD_H */

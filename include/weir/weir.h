@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* weir.h - all of libweir's public API. */
+#ifndef WEIR_H
+#define WEIR_H
+
+#include <weir/record.h>
+#include <weir/event.h>
+#include <weir/ledger.h>
+#include <weir/stream.h>
+#include <weir/decode.h>
+
+#endif /* WEIR_H */

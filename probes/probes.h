@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * probes.h - weir's own probes: load, attach, decode.
+ *
+ * Owns the BPF objects. Knows record layouts and names; knows nothing of order, sinks or options.
+ */
+#ifndef WEIR_PROBES_USER_H
+#define WEIR_PROBES_USER_H
+
+#include <weir/decode.h>
+#include <weir/probes.h>
+#include <weir/stream.h>
+
+struct probes;
+
+/* What the user asked for. */
+struct probes_selection {
+	uint32_t groups;	  /* bit (1 << enum weir_group); lifecycle state is always traced */
+	uint32_t types;		  /* bit (1 << enum weir_type) of the selected record types */
+	uint64_t syscalls[3][16]; /* [abi][nr / 64]: selected call numbers, 0 to 1023 */
+	const uint32_t *pids;	  /* these processes and their descendants only; NULL: all */
+	uint32_t nr_pids;
+	uint32_t string_limit; /* bytes kept of each string, up to 4096 */
+};
+
+/*
+ * Select by name: `name` is a group ("sys"), or group:event ("sys:openat", "process:exec"). Returns
+ * 0, or -ENOENT with the unknown part named in err.
+ */
+int probes__select(struct probes_selection *sel, const char *group, const char *name, char *err,
+		   size_t err_len);
+
+/* Load the BPF objects. NULL and errno on failure, with one sentence in err: cause and way out. */
+struct probes *probes__open(const struct probes_selection *sel, char *err, size_t err_len);
+
+/* Make the rings in `stream` (life_bytes and event_bytes each CPU), watch the programs. */
+int probes__connect(struct probes *probes, struct weir_stream *stream, size_t life_bytes,
+		    size_t event_bytes, char *err, size_t err_len);
+
+/* Lifecycle first, then `seed` for each thread that runs, then the rest. */
+int probes__attach(struct probes *probes,
+		   void (*seed)(void *ctx, const struct weir_seed *seed, const char *exe,
+				const char *cgroup_path),
+		   void *ctx, char *err, size_t err_len);
+void probes__detach(struct probes *probes);
+void probes__free(struct probes *probes);
+
+/* Processes of the selection that still run (with pids only); 0: all gone. */
+uint64_t probes__alive(const struct probes *probes);
+
+/*
+ * Name and arguments of a record. Returns 0, or -EBADMSG when its bytes make no sense (G8): every
+ * length is checked against event->len first.
+ */
+int probes__decode(const struct weir_event *event, struct weir_decoded *out);
+
+#endif /* WEIR_PROBES_USER_H */
