@@ -29,43 +29,44 @@ enum syscall_numbering {
 	SYSCALL_NO_NUMBERING = SYSCALL_NUMBERINGS
 };
 
-/* What an argument is, for printing. The words of syscalls.tbl, in its order. */
+/* What an argument is. syscalls.tbl explains the words, in the same order. */
 enum syscall_tag {
-	SYSCALL_TAG_INT = 0,  /* signed decimal */
-	SYSCALL_TAG_UINT,     /* unsigned decimal */
-	SYSCALL_TAG_HEX,      /* a number that only makes sense in hex */
-	SYSCALL_TAG_SIZE,     /* a length in bytes, or a count of elements */
-	SYSCALL_TAG_OFF,      /* a signed 64-bit file position */
-	SYSCALL_TAG_FD,	      /* file descriptor */
-	SYSCALL_TAG_DIRFD,    /* the same, or AT_FDCWD */
-	SYSCALL_TAG_PID,      /* of a process, thread or group */
-	SYSCALL_TAG_UID,      /* user */
-	SYSCALL_TAG_GID,      /* group */
-	SYSCALL_TAG_SIG,      /* signal number */
-	SYSCALL_TAG_MODE,     /* permissions: octal */
-	SYSCALL_TAG_DEV,      /* device number */
-	SYSCALL_TAG_PATH,     /* string that names a file */
-	SYSCALL_TAG_STR,      /* any other string */
-	SYSCALL_TAG_ARGV,     /* array of strings, ended by NULL */
-	SYSCALL_TAG_ENVP,     /* the same, and not worth reading at every exec */
-	SYSCALL_TAG_SOCKADDR, /* struct sockaddr that the call reads */
-	SYSCALL_TAG_PTR,      /* an address by itself */
-	SYSCALL_TAG_BUF,      /* data that the call reads */
-	SYSCALL_TAG_OUTBUF,   /* data that the call writes */
-	SYSCALL_TAG_IN,	      /* set: the struct, or array of it, that the call reads */
-	SYSCALL_TAG_OUT,      /* set: that the call writes */
-	SYSCALL_TAG_INOUT,    /* set: both */
-	SYSCALL_TAG_FLAGS,    /* set: the family of bits */
-	SYSCALL_TAG_ENUM,     /* set: the family of values */
-	SYSCALL_TAG_LO,	      /* low half of a 64-bit value in a 32-bit ABI */
-	SYSCALL_TAG_HI,	      /* its high half */
-	SYSCALL_TAG_PAD,      /* a register that is skipped, for alignment */
+	SYSCALL_TAG_INT = 0,
+	SYSCALL_TAG_UINT,
+	SYSCALL_TAG_LONG,
+	SYSCALL_TAG_HEX,
+	SYSCALL_TAG_SIZE,
+	SYSCALL_TAG_OFF,
+	SYSCALL_TAG_LO,
+	SYSCALL_TAG_HI,
+	SYSCALL_TAG_PAD,
+	SYSCALL_TAG_FD,
+	SYSCALL_TAG_DIRFD,
+	SYSCALL_TAG_PID,
+	SYSCALL_TAG_UID,
+	SYSCALL_TAG_GID,
+	SYSCALL_TAG_SIG,
+	SYSCALL_TAG_MODE,
+	SYSCALL_TAG_DEV,
+	SYSCALL_TAG_FLAGS,
+	SYSCALL_TAG_ENUM,
+	SYSCALL_TAG_PATH,
+	SYSCALL_TAG_STR,
+	SYSCALL_TAG_ARGV,
+	SYSCALL_TAG_ENVP,
+	SYSCALL_TAG_SOCKADDR,
+	SYSCALL_TAG_PTR,
+	SYSCALL_TAG_BUF,
+	SYSCALL_TAG_OUTBUF,
+	SYSCALL_TAG_IN,
+	SYSCALL_TAG_OUT,
+	SYSCALL_TAG_INOUT,
 	SYSCALL_TAGS
 };
 
 struct syscall_arg {
 	const char *name; /* as tracefs calls it */
-	const char *set;  /* "open", "timespec": see enum syscall_tag; NULL where there is none */
+	const char *set;  /* "open", "timespec"; NULL where the tag has none */
 	enum syscall_tag tag;
 };
 
@@ -74,8 +75,8 @@ struct syscall_arg {
  * for each list; both have the same name.
  *
  * The masks have bit i set for argument i. They cover input only: what a call writes (accept's
- * sockaddr, readlink's buffer) is not there at its entry. A null pointer may stand wherever a string
- * can. In a 32-bit ABI, arguments are 32 bits wide and argv an array of 32-bit pointers.
+ * sockaddr, readlink's buffer) is not there at its entry. A null pointer may stand wherever a
+ * string can. In a 32-bit ABI, arguments are 32 bits wide and argv an array of 32-bit pointers.
  */
 struct syscall_desc {
 	const char *name;
@@ -96,10 +97,10 @@ struct syscall_desc {
 	struct syscall_arg args[SYSCALL_ARGS_MAX];
 };
 
-/* Which numbering this machine uses for an ABI; SYSCALL_NO_NUMBERING where it has no such ABI. */
-enum syscall_numbering syscalls__numbering(enum weir_abi abi);
+/* How this machine numbers the calls of an ABI, which may be any value. */
+enum syscall_numbering syscalls__numbering(unsigned int abi);
 
-/* NULL for the native ABI, else "i386", "x32", "arm". `abi` may be any value: NULL. */
+/* "i386", "x32", "arm"; NULL for the native ABI, and for any value that is none. */
 const char *syscalls__abi_name(unsigned int abi);
 
 /* NULL: unknown. Any value of abi and nr is allowed. */
@@ -109,7 +110,7 @@ const struct syscall_desc *syscalls__find_in(enum syscall_numbering numbering, u
 /* All descriptions, sorted by name: those of one call stand together. */
 const struct syscall_desc *syscalls__all(size_t *count);
 
-/* The first description of that name; the others, if any, follow it in syscalls__all(). NULL: none. */
+/* The first description of that name; any others follow it in syscalls__all(). NULL: none. */
 const struct syscall_desc *syscalls__by_name(const char *name);
 
 #endif /* WEIR_SYSCALLS_H */
