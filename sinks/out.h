@@ -15,8 +15,12 @@
 struct out;
 
 /*
- * `stop` is polled whenever a write is interrupted (EINTR): once it is non-zero, writing goes on for
- * at most stop_grace_ms, then what is left is given up. May be NULL.
+ * `stop` is polled before each write and whenever one is interrupted (EINTR): once it is non-zero,
+ * writing goes on for at most stop_grace_ms, then what is left is given up. May be NULL. A write
+ * that blocks notices only when it is interrupted: a signal handler that sets `stop` has to see to
+ * it that signals keep coming (a timer), as the one that sets it may arrive just before the write.
+ *
+ * The buffer is at least 16 KiB and grows to the largest item. NULL and errno on failure.
  */
 struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsigned stop_grace_ms);
 void out__free(struct out *out); /* does not flush, does not close fd */
@@ -30,12 +34,24 @@ void out__i64(struct out *out, int64_t value);
 void out__hex(struct out *out, uint64_t value); /* 0x..., no leading zeros */
 
 /*
+ * Append in place: room for `len` bytes, at most OUT_ROOM_MAX, then how far it was used. Never NULL:
+ * after an error the bytes go nowhere.
+ */
+#define OUT_ROOM_MAX 4096
+char *out__room(struct out *out, size_t len);
+void out__used(struct out *out, const char *end);
+
+/*
  * An item ends here: it is written whole or counted as unwritten. is_event: it counts as an event;
  * source: whose (for the ledger).
  */
 void out__end(struct out *out, bool is_event, uint32_t source);
 
-/* Write what is buffered. Returns 0, or the first error that ever happened (negative errno). */
+/*
+ * Write what is buffered; an item that has not ended, ends, and is no event. Returns 0, or the first
+ * error that ever happened: a negative errno, -ECANCELED when a stop cut it short. Nothing is
+ * written after an error.
+ */
 int out__flush(struct out *out);
 int out__error(const struct out *out);
 
@@ -43,6 +59,7 @@ int out__error(const struct out *out);
 void out__unwritten(struct out *out, void (*fn)(void *ctx, uint32_t source, uint64_t events),
 		    void *ctx);
 
+/* Bytes that stand in the descriptor: all of whole items, but for a torn one that can't be cut. */
 uint64_t out__written_bytes(const struct out *out);
 
 #endif /* WEIR_OUT_H */

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * out.c - a buffered descriptor that knows which of its bytes are whole events.
+ *
+ * Owns: the buffer, the list of items in it, the count of events that did not get out.
+ * Promises: every event given to out__end() is either wholly written or counted, whatever the
+ * descriptor does; nothing is allocated for an item, unless it is the largest so far; once a stop
+ * was seen, no call takes longer than its grace period (a disk's own writes cannot be cut short).
+ * Must not know: what an item means, and what is done about an error.
+ */
+#include "sinks/out.h"
+#include "sinks/put.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUFFER_MIN (4 * OUT_ROOM_MAX)
+#define ITEM_BYTES \
+	64 /* of buffer for each place in the list of items; shorter ones fill it first */
+#define WAIT_MS	     100 /* between two looks at `stop` while the peer takes nothing */
+#define SOURCE_LIMIT (1u << 20)
+
+struct item {
+	size_t end; /* in the buffer */
+	uint32_t source;
+	bool is_event;
+};
+
+struct out {
+	int fd;
+	bool regular; /* a regular file: takes bytes or fails, and never waits for a peer */
+	int error;    /* the first; nothing is written after it */
+	char *buf;
+	size_t cap, len;
+	size_t open_at; /* [open_at, len) is the item that has not ended */
+	struct item *items;
+	size_t nr_items, items_cap;
+	const volatile int *stop;
+	uint64_t grace_ns;
+	uint64_t give_up_ns; /* 0: no stop was seen yet */
+	uint64_t written;
+	uint64_t *unwritten; /* by source */
+	uint32_t unwritten_len;
+	uint64_t unwritten_rest; /* of no source, or of one that the list has no room for */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsigned stop_grace_ms)
+{
+	struct out *out = calloc(1, sizeof(*out));
+	struct stat st;
+
+	if (!out)
+		return NULL;
+	out->fd = fd;
+	out->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	out->stop = stop;
+	out->grace_ns = (uint64_t)stop_grace_ms * 1000000;
+	out->cap = buffer_bytes < BUFFER_MIN ? BUFFER_MIN : buffer_bytes;
+	out->items_cap = out->cap / ITEM_BYTES;
+	out->buf = malloc(out->cap);
+	out->items = malloc(out->items_cap * sizeof(*out->items));
+	if (!out->buf || !out->items) {
+		out__free(out);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return out;
+}
+
+void out__free(struct out *out)
+{
+	if (!out)
+		return;
+	free(out->buf);
+	free(out->items);
+	free(out->unwritten);
+	free(out);
+}
+
+static bool unwritten_room(struct out *out, uint32_t source)
+{
+	uint32_t len = out->unwritten_len ? out->unwritten_len : 64;
+	uint64_t *counts;
+
+	if (source < out->unwritten_len)
+		return true;
+	if (source >= SOURCE_LIMIT)
+		return false;
+	while (len <= source)
+		len *= 2;
+	counts = realloc(out->unwritten, len * sizeof(*counts));
+	if (!counts)
+		return false;
+	memset(counts + out->unwritten_len, 0, (len - out->unwritten_len) * sizeof(*counts));
+	out->unwritten = counts;
+	out->unwritten_len = len;
+	return true;
+}
+
+static void count_unwritten(struct out *out, bool is_event, uint32_t source)
+{
+	if (!is_event)
+		return;
+	if (unwritten_room(out, source))
+		out->unwritten[source]++;
+	else
+		out->unwritten_rest++;
+}
+
+/* Is the program being stopped? From the first time on that it is, the grace period runs. */
+static bool stopping(struct out *out)
+{
+	if (!out->give_up_ns && out->stop && *out->stop)
+		out->give_up_ns = now_ns() + out->grace_ns;
+	return out->give_up_ns != 0;
+}
+
+/*
+ * Wait until the peer takes bytes, it is gone, or it is time to look at `stop` again. false: no, and
+ * if out->error is set then not any more either.
+ */
+static bool wait_for_peer(struct out *out)
+{
+	struct pollfd pfd = {.fd = out->fd, .events = POLLOUT};
+	int timeout_ms = WAIT_MS;
+
+	if (stopping(out)) {
+		uint64_t now = now_ns();
+
+		if (now >= out->give_up_ns) {
+			out->error = -ECANCELED;
+			return false;
+		}
+		if ((out->give_up_ns - now) / 1000000 < WAIT_MS)
+			timeout_ms = (int)((out->give_up_ns - now) / 1000000) + 1;
+	}
+	/* POLLERR and POLLHUP count as well: the write says what is wrong. */
+	return poll(&pfd, 1, timeout_ms) > 0;
+}
+
+/*
+ * How many bytes, from `done` on, a pipe that has room for any takes without blocking: PIPE_BUF.
+ * Whole items where they fit, since a write of that size is not split: so giving up tears none.
+ * *next: the first item that ends behind `done`.
+ */
+static size_t unblocking_len(const struct out *out, size_t done, size_t *next)
+{
+	size_t i = *next, end = done + PIPE_BUF;
+
+	while (i < out->nr_items && out->items[i].end <= done)
+		i++;
+	*next = i;
+	if (i == out->nr_items)
+		return 0;
+	if (out->items[i].end > end)
+		return PIPE_BUF;
+	while (i + 1 < out->nr_items && out->items[i + 1].end <= end)
+		i++;
+	return out->items[i].end - done;
+}
+
+/* Write the first `len` bytes of the buffer. Returns how many; less only with an error. */
+static size_t write_len(struct out *out, size_t len)
+{
+	size_t done = 0, next = 0;
+
+	while (done < len) {
+		size_t want = len - done;
+		ssize_t n;
+
+		if (stopping(out)) {
+			if (!wait_for_peer(out)) {
+				if (out->error)
+					break;
+				continue;
+			}
+			if (!out->regular)
+				want = unblocking_len(out, done, &next);
+		}
+		n = write(out->fd, out->buf + done, want);
+		if (n > 0) {
+			done += (size_t)n;
+		} else if (n == 0) {
+			out->error = -EIO;
+			break;
+		} else if (errno == EAGAIN) {
+			wait_for_peer(out);
+			if (out->error)
+				break;
+		} else if (errno != EINTR) {
+			out->error = -errno;
+			break;
+		}
+	}
+	return done;
+}
+
+/*
+ * Take back the last `torn` bytes, the part of an item that got out before the error, so that the
+ * file ends with a whole one. Only where those bytes are provably ours and the last: in a regular
+ * file, at our own offset, which is where `begin` and `done` put it, and at the end of the file. Not
+ * with O_APPEND: others append there too, and between the look and the cut they may.
+ */
+static void cut_torn(struct out *out, off_t begin, size_t done, size_t torn)
+{
+	off_t end = begin + (off_t)done;
+	int flags = fcntl(out->fd, F_GETFL);
+	struct stat st;
+
+	if (begin < 0 || !out->regular || flags < 0 || flags & O_APPEND)
+		return;
+	if (lseek(out->fd, 0, SEEK_CUR) != end || fstat(out->fd, &st) || st.st_size != end)
+		return;
+	if (ftruncate(out->fd, end - (off_t)torn))
+		return;
+	/* Whoever shares the offset (a shell's redirection) goes on here, and leaves no hole. */
+	lseek(out->fd, end - (off_t)torn, SEEK_SET);
+	out->written -= torn;
+}
+
+/* Count what `done` bytes leave unwritten. Returns how many bytes of a torn item got out. */
+static size_t count_items(struct out *out, size_t done)
+{
+	size_t whole = 0, i;
+
+	for (i = 0; i < out->nr_items; i++) {
+		if (out->items[i].end <= done)
+			whole = out->items[i].end;
+		else
+			count_unwritten(out, out->items[i].is_event, out->items[i].source);
+	}
+	return done - whole;
+}
+
+/* Write all items that have ended; the one that has not moves to the front. */
+static void write_items(struct out *out)
+{
+	off_t begin = lseek(out->fd, 0, SEEK_CUR);
+	size_t done = write_len(out, out->open_at);
+
+	out->written += done;
+	if (out->error) {
+		size_t torn = count_items(out, done);
+
+		if (torn)
+			cut_torn(out, begin, done, torn);
+		out->len = 0; /* the open item is counted when it ends */
+	} else {
+		out->len -= out->open_at;
+		memmove(out->buf, out->buf + out->open_at, out->len);
+	}
+	out->open_at = 0;
+	out->nr_items = 0;
+}
+
+/* The open item is larger than the buffer. */
+static void grow(struct out *out, size_t need)
+{
+	size_t cap = out->cap * 2 < need ? need : out->cap * 2;
+	char *buf = realloc(out->buf, cap);
+
+	if (!buf) {
+		out->error = -ENOMEM;
+		return;
+	}
+	out->buf = buf;
+	out->cap = cap;
+}
+
+/* Have `len` bytes free. false: there was an error, and no byte is kept any more. */
+static bool make_room(struct out *out, size_t len)
+{
+	if (!out->error && out->open_at)
+		write_items(out);
+	if (!out->error && out->cap - out->len < len)
+		grow(out, out->len + len);
+	if (!out->error)
+		return true;
+	out->len = 0;
+	return false;
+}
+
+char *out__room(struct out *out, size_t len)
+{
+	if (out->cap - out->len < len)
+		make_room(out, len);
+	return out->buf + out->len;
+}
+
+void out__used(struct out *out, const char *end)
+{
+	out->len = (size_t)(end - out->buf);
+}
+
+void out__bytes(struct out *out, const void *bytes, size_t len)
+{
+	if (out->cap - out->len < len && !make_room(out, len))
+		return;
+	memcpy(out->buf + out->len, bytes, len);
+	out->len += len;
+}
+
+void out__str(struct out *out, const char *str)
+{
+	out__bytes(out, str, strlen(str));
+}
+
+void out__char(struct out *out, char c)
+{
+	char *p = out__room(out, 1);
+
+	*p = c;
+	out__used(out, p + 1);
+}
+
+void out__u64(struct out *out, uint64_t value)
+{
+	out__used(out, put_u64(out__room(out, PUT_U64_MAX), value));
+}
+
+void out__i64(struct out *out, int64_t value)
+{
+	out__used(out, put_i64(out__room(out, PUT_I64_MAX), value));
+}
+
+void out__hex(struct out *out, uint64_t value)
+{
+	out__used(out, put_hex(out__room(out, PUT_HEX_MAX), value));
+}
+
+void out__end(struct out *out, bool is_event, uint32_t source)
+{
+	struct item *item;
+
+	if (out->error) {
+		count_unwritten(out, is_event, source);
+		out->len = 0;
+		return;
+	}
+	item = &out->items[out->nr_items++];
+	item->end = out->open_at = out->len;
+	item->source = source;
+	item->is_event = is_event;
+	if (out->nr_items == out->items_cap)
+		write_items(out);
+}
+
+int out__flush(struct out *out)
+{
+	if (out->len > out->open_at)
+		out__end(out, false, 0);
+	if (!out->error && out->open_at)
+		write_items(out);
+	return out->error;
+}
+
+int out__error(const struct out *out)
+{
+	return out->error;
+}
+
+void out__unwritten(struct out *out, void (*fn)(void *ctx, uint32_t source, uint64_t events),
+		    void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < out->unwritten_len; i++) {
+		uint64_t events = out->unwritten[i];
+
+		out->unwritten[i] = 0;
+		if (events)
+			fn(ctx, i, events);
+	}
+	if (out->unwritten_rest)
+		fn(ctx, UINT32_MAX, out->unwritten_rest);
+	out->unwritten_rest = 0;
+}
+
+uint64_t out__written_bytes(const struct out *out)
+{
+	return out->written;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * text.c - events as lines for people.
+ *
+ * Owns: the form of a line. Promises: one event, one line, of nothing but printable ASCII, whatever
+ * bytes the event carries: a terminal obeys escape sequences, and file names may hold them. Times
+ * are of the local zone; the JSON has them in UTC. Must not know: where events come from.
+ */
+#include "sinks/out.h"
+#include "sinks/put.h"
+#include "sinks/sockaddr.h"
+#include "sinks/table.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* HH:MM:SS.nnnnnnnnn; the part before the point is made once a second. */
+static void clock_time(struct out *out, int64_t wall_ns)
+{
+	static __thread int64_t cached_sec = INT64_MIN;
+	static __thread char cached[9];
+	uint32_t ns;
+	int64_t sec = wall_sec(wall_ns, &ns);
+	char *p;
+
+	if (sec != cached_sec) {
+		time_t when = sec;
+		struct tm tm;
+
+		localtime_r(&when, &tm);
+		p = put_2(cached, (uint32_t)tm.tm_hour);
+		*p++ = ':';
+		p = put_2(p, (uint32_t)tm.tm_min);
+		*p++ = ':';
+		p = put_2(p, (uint32_t)tm.tm_sec);
+		*p = '.';
+		cached_sec = sec;
+	}
+	p = out__room(out, sizeof(cached) + 9);
+	memcpy(p, cached, sizeof(cached));
+	out__used(out, put_9(p + sizeof(cached), ns));
+}
+
+static char *put_safe(char *p, uint8_t c)
+{
+	if (c < 0x20 || c > 0x7e)
+		return put_byte(PUT(p, "\\x"), c);
+	if (c == '"' || c == '\\')
+		*p++ = '\\';
+	*p++ = (char)c;
+	return p;
+}
+
+static void safe(struct out *out, const char *bytes, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		out__used(out, put_safe(out__room(out, 4), (uint8_t)bytes[i]));
+}
+
+static void quoted(struct out *out, const char *bytes, size_t len)
+{
+	out__char(out, '"');
+	safe(out, bytes, len);
+	out__char(out, '"');
+}
+
+static void word(struct out *out, const char *str)
+{
+	safe(out, str, strlen(str));
+}
+
+static void strings(struct out *out, const char *bytes, size_t len)
+{
+	out__char(out, '[');
+	while (len) {
+		size_t one = strnlen(bytes, len);
+		size_t whole = one < len ? one + 1 : one;
+
+		quoted(out, bytes, one);
+		bytes += whole;
+		len -= whole;
+		if (len)
+			out__char(out, ' ');
+	}
+	out__char(out, ']');
+}
+
+static void ip(struct out *out, const struct sockaddr_parts *parts)
+{
+	bool six = strchr(parts->addr, ':');
+
+	if (six)
+		out__char(out, '[');
+	out__str(out, parts->addr);
+	if (parts->scope) {
+		out__char(out, '%');
+		out__u64(out, parts->scope);
+	}
+	if (six)
+		out__char(out, ']');
+	out__char(out, ':');
+	out__u64(out, parts->port);
+}
+
+static void raw_bytes(struct out *out, const char *bytes, size_t len)
+{
+	size_t i;
+
+	out__str(out, ":0x");
+	for (i = 0; i < len; i++)
+		out__used(out, put_byte(out__room(out, 2), (uint8_t)bytes[i]));
+}
+
+static void address(struct out *out, const char *bytes, size_t len)
+{
+	struct sockaddr_parts parts;
+
+	sockaddr__parts(bytes, len, &parts);
+	if (parts.form != SOCKADDR_IP)
+		out__str(out, parts.family);
+	switch (parts.form) {
+	case SOCKADDR_IP:
+		ip(out, &parts);
+		break;
+	case SOCKADDR_PATH:
+		out__char(out, ':');
+		quoted(out, parts.bytes, parts.len);
+		break;
+	case SOCKADDR_ABSTRACT:
+		out__str(out, ":@");
+		quoted(out, parts.bytes, parts.len);
+		break;
+	case SOCKADDR_UNNAMED:
+		break;
+	case SOCKADDR_NETLINK:
+		out__char(out, ':');
+		out__u64(out, parts.port);
+		out__char(out, '/');
+		out__hex(out, parts.groups);
+		break;
+	case SOCKADDR_RAW:
+		raw_bytes(out, parts.bytes, parts.len);
+		break;
+	}
+}
+
+static void value(struct out *out, const struct weir_arg *arg)
+{
+	if (arg->flags & WEIR_ARG_UNREAD) {
+		out__hex(out, arg->u);
+		out__char(out, '?');
+		return;
+	}
+	switch (arg->kind) {
+	case WEIR_ARG_UINT:
+		out__u64(out, arg->u);
+		break;
+	case WEIR_ARG_INT:
+		out__i64(out, arg->i);
+		break;
+	case WEIR_ARG_HEX:
+		out__hex(out, arg->u);
+		break;
+	case WEIR_ARG_BOOL:
+		out__str(out, arg->u ? "true" : "false");
+		break;
+	case WEIR_ARG_WORD:
+		word(out, arg->bytes);
+		break;
+	case WEIR_ARG_STR:
+		quoted(out, arg->bytes, arg->len);
+		break;
+	case WEIR_ARG_STRV:
+		strings(out, arg->bytes, arg->len);
+		break;
+	case WEIR_ARG_SOCKADDR:
+		address(out, arg->bytes, arg->len);
+		break;
+	}
+	if (arg->flags & WEIR_ARG_CUT)
+		out__str(out, "...");
+}
+
+static void syscall_name(struct out *out, const struct weir_decoded *d)
+{
+	out__char(out, ' ');
+	if (d->syscall) {
+		word(out, d->syscall);
+	} else {
+		out__str(out, "sys_");
+		out__i64(out, d->nr);
+	}
+	if (d->abi) {
+		out__char(out, '/');
+		word(out, d->abi);
+	}
+}
+
+static void cpu(struct out *out, int32_t cpu)
+{
+	out__char(out, ' ');
+	if (cpu >= 0)
+		out__u64(out, (uint64_t)cpu);
+	else
+		out__char(out, '?');
+}
+
+static void task(struct out *out, const struct sink_event *se)
+{
+	out__char(out, ' ');
+	if (se->comm)
+		safe(out, se->comm, strnlen(se->comm, 16));
+	else
+		out__char(out, '?');
+	out__char(out, '[');
+	out__u64(out, se->decoded->tid);
+	out__char(out, ']');
+}
+
+static void record(struct out *out, const struct sink_event *se)
+{
+	const struct weir_decoded *d = se->decoded;
+	uint32_t i;
+
+	clock_time(out, se->wall_ns);
+	cpu(out, se->event->cpu);
+	task(out, se);
+	out__char(out, ' ');
+	word(out, d->name);
+	if (d->group == WEIR_GROUP_SYS)
+		syscall_name(out, d);
+	for (i = 0; i < d->nargs; i++) {
+		out__char(out, ' ');
+		word(out, d->args[i].name);
+		out__char(out, '=');
+		value(out, &d->args[i]);
+	}
+	if (se->container) {
+		out__str(out, " container=");
+		word(out, se->container);
+	}
+}
+
+/* "reserve failed" */
+static void cause(struct out *out, enum weir_cause cause)
+{
+	const char *c;
+
+	for (c = weir_cause__name(cause); *c; c++)
+		out__char(out, *c == '_' ? ' ' : *c);
+}
+
+/* -- gap cpu0: 17 lost (reserve failed) in (12:00:00.000000001, 12:00:00.000000009] */
+static void gap(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
+{
+	out__str(out, "-- gap ");
+	word(out, se->source ? se->source : "all");
+	out__str(out, ": ");
+	if (gap->bound == WEIR_BOUND_UNKNOWN) {
+		out__str(out, "unknown");
+	} else {
+		out__str(out, gap->bound == WEIR_BOUND_AT_MOST ? "at most " : "");
+		out__u64(out, gap->lost);
+	}
+	out__str(out, " lost (");
+	cause(out, gap->cause);
+	out__str(out, ") in (");
+	clock_time(out, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
+	out__str(out, ", ");
+	clock_time(out, se->wall_ns);
+	out__char(out, ']');
+}
+
+/* Seconds with a point and nine digits. */
+static void seconds(struct out *out, uint64_t ns)
+{
+	out__u64(out, ns / 1000000000);
+	out__char(out, '.');
+	out__used(out, put_9(out__room(out, 9), (uint32_t)(ns % 1000000000)));
+	out__str(out, " s");
+}
+
+/* -- clock step at 12:00:00.000000000: wall time moved by -3600.000000000 s */
+static void clock_step(struct out *out, const struct sink_event *se,
+		       const struct weir_clock_step *step)
+{
+	bool back = step->new_offset_ns < step->old_offset_ns;
+	uint64_t from = (uint64_t)step->old_offset_ns, to = (uint64_t)step->new_offset_ns;
+
+	out__str(out, "-- clock step at ");
+	clock_time(out, se->wall_ns);
+	out__str(out, ": wall time moved by ");
+	out__char(out, back ? '-' : '+');
+	seconds(out, back ? from - to : to - from);
+	if (step->suspended_ns) {
+		out__str(out, ", of it suspended ");
+		seconds(out, step->suspended_ns);
+	}
+}
+
+static int text_event(struct out *out, const struct sink_event *se)
+{
+	const struct weir_event *event = se->event;
+
+	switch (event->kind) {
+	case WEIR_KIND_RECORD:
+		record(out, se);
+		break;
+	case WEIR_KIND_GAP:
+		gap(out, se, event->data);
+		break;
+	case WEIR_KIND_CLOCK_STEP:
+		clock_step(out, se, event->data);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (event->mark & WEIR_MARK_LATE)
+		out__str(out, " late");
+	if (event->mark & WEIR_MARK_AHEAD)
+		out__str(out, " ahead");
+	out__char(out, '\n');
+	out__end(out, event->kind == WEIR_KIND_RECORD, event->source);
+	return out__error(out);
+}
+
+static int text_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_ns,
+			  enum weir_order order)
+{
+	out__str(out, "-- complete up to ");
+	clock_time(out, wall_ns);
+	out__str(out, order == WEIR_ORDER_EXACT ? " (exact)\n" : " (estimated)\n");
+	out__end(out, false, WEIR_SOURCE_NONE);
+	return out__error(out);
+}
+
+const struct sink_ops sink_text = {
+	.name = "text",
+	.event = text_event,
+	.watermark = text_watermark,
+};
