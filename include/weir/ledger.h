@@ -25,6 +25,9 @@ struct weir_account {
 	uint64_t ahead;	    /* of delivered, those stamped beyond the clock */
 	uint64_t self;	    /* the reader's own events, left out; not part of the sum */
 	uint64_t unread;    /* strings in delivered records that could not be read */
+	uint64_t
+		failed; /* reserves that failed, as the kernel-side counter has it: a check on lost */
+	uint64_t stray; /* records whose number came twice: dropped, not part of the sum */
 	uint64_t lost[WEIR_LOST_CAUSES];
 	uint8_t bound[WEIR_LOST_CAUSES]; /* enum weir_bound for each cause */
 };

@@ -37,7 +37,8 @@ struct weir_counters {
 	__u64 self;	 /* caused by the reader itself and left out; no seq, outside every sum */
 	__u64 unread;	 /* strings that could not be read, neither at entry nor at exit */
 	__u64 discarded; /* reserved, counted and then given back: filtered, but with a seq */
-	__u64 reserved[2];
+	__u64 half_full; /* the producers' own note: the reader was woken because of a half full ring */
+	__u64 reserved;
 };
 
 /* Element 0 of the counters array: how a sleeping reader asks to be woken. */

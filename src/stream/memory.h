@@ -11,6 +11,8 @@
 #include <weir/record.h>
 #include <weir/stream.h>
 
+#include "source/clock.h"
+
 /*
  * A BPF ring buffer as the kernel lays it out: positions are free-running byte counts, each record
  * is an 8-byte header { u32 len | BUSY (bit 31) | DISCARD (bit 30); u32 pg_off } and `len` bytes,
@@ -29,16 +31,10 @@ struct weir_memory_ring {
 
 /*
  * Add one; returns its source index, or a negative errno. Sources are ordered (ties, G7) by index,
- * in the order in which they are added. Everything is borrowed until weir_stream__free().
+ * in the order in which they are added. Numbers are expected from counters->attempts on: add a ring
+ * before its first record. Everything is borrowed until weir_stream__free().
  */
 int weir_stream__add_memory_ring(struct weir_stream *stream, const struct weir_memory_ring *ring);
-
-/* now_ns: the clock of the stamps. offsets: REALTIME - MONOTONIC and BOOTTIME - MONOTONIC. */
-struct weir_clock {
-	uint64_t (*now_ns)(void *ctx);
-	void (*offsets)(void *ctx, int64_t *real_ns, int64_t *boot_ns); /* NULL: both stay 0 */
-	void *ctx;
-};
 
 /* Replace the kernel's clock; before the first poll. `clock` is copied. */
 void weir_stream__set_clock(struct weir_stream *stream, const struct weir_clock *clock);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lag.h - how long records took from stamp to callback: a histogram with 1/16 octave steps.
+ */
+#ifndef WEIR_ORDER_LAG_H
+#define WEIR_ORDER_LAG_H
+
+#include "order/queue.h"
+
+#include <stdint.h>
+
+#define LAG_SUB	    16u /* steps an octave: at most 6.25 % too high */
+#define LAG_BUCKETS (64 * LAG_SUB)
+
+struct lag {
+	uint64_t bucket[LAG_BUCKETS];
+	uint64_t count, max_ns;
+};
+
+/* Count `n` entries, sorted by stamp, that are delivered at now_ns. One comparison a record. */
+void lag__count_sorted(struct lag *lag, uint64_t now_ns, const struct entry *e, size_t n);
+
+/* The lag that `per_mille` of all records did not exceed; 0 when there were none. */
+uint64_t lag__quantile_ns(const struct lag *lag, unsigned per_mille);
+
+#endif /* WEIR_ORDER_LAG_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bpf_ringbuf.h - bytes of a BPF ring buffer -> records, oldest first.
+ *
+ * Pure: a base address, a position and a head go in, one step comes out. No system call, no clock,
+ * no allocation. Promises that no byte outside [pos, head) is read, whatever the bytes say (G8), and
+ * that every step but BUSY and END moves the position.
+ *
+ * Layout (kernel/bpf/ringbuf.c): positions count bytes and never wrap back; a record is an 8-byte
+ * header { u32 len; u32 pg_off } and len bytes, the next one begins at a multiple of 8. The data
+ * pages are mapped twice in succession, so a record never has to be put together from two pieces.
+ */
+#ifndef WEIR_RING_BPF_RINGBUF_H
+#define WEIR_RING_BPF_RINGBUF_H
+
+#include <weir/record.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BPF_RINGBUF_HDR	    8u
+#define BPF_RINGBUF_BUSY    (1u << 31)
+#define BPF_RINGBUF_DISCARD (1u << 30)
+
+/* The least that a record of ours takes: its size bounds how many a span of bytes can hold. */
+#define BPF_RINGBUF_MIN_RECORD (BPF_RINGBUF_HDR + sizeof(struct weir_record))
+
+struct bpf_ringbuf {
+	const uint8_t *data;
+	uint64_t mask; /* size - 1 */
+	uint64_t pos;  /* next byte to read */
+};
+
+enum bpf_ringbuf_step {
+	BPF_RINGBUF_RECORD,
+	BPF_RINGBUF_DISCARDED, /* given back by its producer; its head is valid all the same */
+	BPF_RINGBUF_IS_BUSY,   /* reserved and unfinished: nothing behind it may be read yet */
+	BPF_RINGBUF_BROKEN, /* skipped: the record alone, or all up to head if its length is no use */
+	BPF_RINGBUF_END,
+};
+
+static inline const void *bpf_ringbuf__at(const uint8_t *data, uint64_t mask, uint64_t pos)
+{
+	return data + (pos & mask);
+}
+
+/*
+ * Take one step. *rec_pos: where the record's header stands; *rec: its head; *len: bytes after
+ * struct weir_record.
+ */
+static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, uint64_t head,
+						      uint64_t *rec_pos,
+						      const struct weir_record **rec, uint32_t *len)
+{
+	uint64_t left = head - rb->pos;
+	const uint8_t *at;
+	uint32_t word, bytes;
+	uint64_t stride;
+
+	if (!left)
+		return BPF_RINGBUF_END;
+	at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos);
+	/*
+	 * Pairs with the kernel's xchg() of the length in bpf_ringbuf_commit(): once BUSY is seen
+	 * clear, the payload is complete. Without the acquire it could be read from before.
+	 */
+	word = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+	if (word & BPF_RINGBUF_BUSY)
+		return BPF_RINGBUF_IS_BUSY;
+	bytes = word & ~BPF_RINGBUF_DISCARD;
+	stride = (BPF_RINGBUF_HDR + (uint64_t)bytes + 7) & ~7ull;
+	*rec_pos = rb->pos;
+	if (__builtin_expect(stride > left || stride > rb->mask + 1, 0)) {
+		rb->pos = head;
+		return BPF_RINGBUF_BROKEN;
+	}
+	rb->pos += stride;
+	if (__builtin_expect(bytes < sizeof(struct weir_record), 0))
+		return BPF_RINGBUF_BROKEN;
+	*rec = (const struct weir_record *)(at + BPF_RINGBUF_HDR);
+	*len = bytes - (uint32_t)sizeof(struct weir_record);
+	return word & BPF_RINGBUF_DISCARD ? BPF_RINGBUF_DISCARDED : BPF_RINGBUF_RECORD;
+}
+
+/* The payload length of a record that has passed bpf_ringbuf__next() before. */
+static inline uint32_t bpf_ringbuf__payload(const void *at)
+{
+	return (*(const uint32_t *)at & ~(BPF_RINGBUF_BUSY | BPF_RINGBUF_DISCARD)) -
+	       (uint32_t)sizeof(struct weir_record);
+}
+
+#endif /* WEIR_RING_BPF_RINGBUF_H */

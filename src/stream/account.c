@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * account.c - the ledger (G4).
+ *
+ * `produced` is read from the counters that the kernel side keeps; delivered, filtered and lost are
+ * counted where they happen. While the stream runs, what the kernel has counted and we have not seen
+ * is pending. Once it is closed nothing may be: pending is then only what is really still queued, and
+ * a difference shows.
+ */
+#include "stream/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Counted by the kernel up to the last snapshot, or proved by a number that was seen. */
+static uint64_t attempts(const struct ring *ring)
+{
+	uint64_t snapshot = ring->latest.attempts;
+
+	return (int64_t)(ring->seqs.expect - snapshot) > 0 ? ring->seqs.expect : snapshot;
+}
+
+static uint64_t pending(const struct weir_stream *s, const struct ring *ring)
+{
+	uint64_t queued = queue__count(&ring->queue);
+	uint64_t unseen = attempts(ring) - ring->seqs.start - ring->seqs.seen - ring->seqs.lost;
+
+	/* Closed, and drained to the end: what was not seen by now is a difference, not pending. */
+	return s->closed && !ring->fifo.count ? queued : queued + unseen;
+}
+
+static void ring_account(const struct weir_stream *s, const struct ring *ring,
+			 struct weir_account *out)
+{
+	uint64_t in_kernel = __atomic_load_n(&ring->counters->filtered, __ATOMIC_RELAXED);
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->lost, ring->lost, sizeof(out->lost));
+	out->produced = attempts(ring) - ring->seqs.start + in_kernel;
+	out->delivered = ring->delivered - ring->filtered - ring->lost[WEIR_LOST_OUTPUT];
+	out->filtered = in_kernel + ring->discarded + ring->filtered;
+	out->pending = pending(s, ring);
+	out->late = ring->late;
+	out->ahead = ring->ahead;
+	out->stray = ring->stray;
+	out->self = __atomic_load_n(&ring->counters->self, __ATOMIC_RELAXED);
+	out->unread = __atomic_load_n(&ring->counters->unread, __ATOMIC_RELAXED);
+	out->failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_RELAXED);
+}
+
+static void add(struct weir_account *total, const struct weir_account *one)
+{
+	total->produced += one->produced;
+	total->delivered += one->delivered;
+	total->filtered += one->filtered;
+	total->pending += one->pending;
+	total->late += one->late;
+	total->ahead += one->ahead;
+	total->self += one->self;
+	total->unread += one->unread;
+	total->failed += one->failed;
+	total->stray += one->stray;
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		total->lost[cause] += one->lost[cause];
+}
+
+/* What can't be laid at one source's door. */
+static void add_nowhere(const struct weir_stream *s, struct weir_account *total)
+{
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
+		total->lost[cause] += s->lost_nowhere[cause];
+		if (cause == WEIR_LOST_SKIPPED)
+			total->produced += s->lost_nowhere[cause];
+	}
+	if (s->lost_nowhere[WEIR_LOST_SKIPPED])
+		total->bound[WEIR_LOST_SKIPPED] = WEIR_BOUND_AT_MOST;
+}
+
+WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger *out)
+{
+	struct weir_ledger full = {.sz = out->sz};
+
+	if (out->sz < offsetof(struct weir_ledger, lag))
+		return -EINVAL;
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		struct weir_account one;
+
+		ring_account(s, s->rings[i], &one);
+		add(&full.total, &one);
+	}
+	add_nowhere(s, &full.total);
+	full.order = WEIR_ORDER_EXACT;
+	full.lag.p50_ns = lag__quantile_ns(&s->lag, 500);
+	full.lag.p99_ns = lag__quantile_ns(&s->lag, 990);
+	full.lag.max_ns = s->lag.max_ns;
+	full.watermark_ns = s->watermark_ns;
+	full.polls = s->polls;
+	full.held_bytes = s->held_bytes_peak;
+	full.guard_ns = s->guard_ns;
+	full.sources = s->nr_sources;
+	memcpy(out, &full, out->sz < sizeof(full) ? out->sz : sizeof(full));
+	return 0;
+}
+
+WEIR_API int weir_stream__source(const struct weir_stream *s, uint32_t index,
+				 struct weir_source_info *out)
+{
+	const struct ring *ring = index < s->nr_sources ? s->by_source[index] : NULL;
+
+	if (!ring)
+		return -ENOENT;
+	memset(out, 0, sizeof(*out));
+	out->name = ring->name;
+	out->cpu = ring->cpu;
+	out->online = ring->online;
+	ring_account(s, ring, &out->account);
+	out->watermark_ns = ring->reached_ns;
+	out->busy_since_ns = ring->busy_since_ns;
+	out->size_bytes = ring->size;
+	out->max_fill_bytes = ring->max_fill;
+	return 0;
+}
+
+WEIR_API void weir_stream__count_filtered(struct weir_stream *s, uint32_t source, uint64_t count)
+{
+	if (source < s->nr_sources && s->by_source[source])
+		s->by_source[source]->filtered += count;
+}
+
+WEIR_API void weir_stream__count_unwritten(struct weir_stream *s, uint32_t source, uint64_t count)
+{
+	if (source < s->nr_sources && s->by_source[source])
+		s->by_source[source]->lost[WEIR_LOST_OUTPUT] += count;
+}

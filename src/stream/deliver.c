@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * deliver.c - what is due -> the callback, in order (G1, G7).
+ *
+ * Records are delivered from the ring's own memory: no copy, no allocation, no lock, no system call a
+ * record. Each ring's queue moves on only as its records go out, so that a callback may stop in the
+ * middle and nothing is lost or comes twice.
+ */
+#include "stream/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFETCH_AHEAD \
+	8 /* records; their heads are cache misses once a poll is larger than a cache */
+#define NOTICES_MAX    16384
+#define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
+
+static const struct held *held_at(const struct ring *ring, uint64_t pos)
+{
+	const struct held *held = ring->held;
+
+	while (held && pos - held->begin >= held->end - held->begin)
+		held = held->next;
+	return held;
+}
+
+/* Where the position of a record counts from: the oldest byte that is still to be had. */
+static uint64_t oldest_pos(const struct ring *ring)
+{
+	return ring->held ? ring->held->begin : ring->tail;
+}
+
+const struct weir_record *ring__record(const struct ring *ring, uint64_t ref)
+{
+	uint64_t pos = entry__pos(ref, oldest_pos(ring));
+	const uint8_t *at;
+
+	if (__builtin_expect(ring->held && (int64_t)(pos - ring->tail) < 0, 0)) {
+		const struct held *held = held_at(ring, pos);
+
+		at = held->bytes + (pos - held->begin);
+	} else {
+		at = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
+	}
+	return (const struct weir_record *)(at + BPF_RINGBUF_HDR);
+}
+
+int ring__tie(void *ctx, uint64_t ref_a, uint64_t ref_b)
+{
+	const struct ring *ring = ctx;
+
+	return (int32_t)(ring__record(ring, ref_a)->seq - ring__record(ring, ref_b)->seq);
+}
+
+int stream__add_notice(struct weir_stream *s, const struct notice *notice)
+{
+	if (s->nr_notices == s->cap_notices) {
+		size_t cap = s->cap_notices ? s->cap_notices * 2 : 64;
+		struct notice *grown = realloc(s->notices, cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->notices = grown;
+		s->cap_notices = cap;
+	}
+	s->notices[s->nr_notices++] = *notice;
+	s->notices_unsorted = true;
+	return 0;
+}
+
+/* Widen the newest waiting gap of this source and cause by another. */
+static bool join_gap(struct weir_stream *s, uint32_t source, const struct weir_gap *gap)
+{
+	for (size_t i = s->nr_notices; i-- > s->first_notice;) {
+		struct notice *notice = &s->notices[i];
+
+		if (notice->kind != WEIR_KIND_GAP || notice->source != source ||
+		    notice->gap.cause != gap->cause)
+			continue;
+		notice->gap.lost += gap->lost;
+		if (gap->from_ns < notice->gap.from_ns)
+			notice->gap.from_ns = gap->from_ns;
+		if (gap->to_ns > notice->gap.to_ns)
+			notice->gap.to_ns = notice->stamp_ns = gap->to_ns;
+		s->notices_unsorted = true;
+		return true;
+	}
+	return false;
+}
+
+int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq,
+		    const struct weir_gap *gap)
+{
+	uint32_t source = ring ? ring->source : WEIR_SOURCE_NONE;
+	struct notice notice = {
+		.stamp_ns = gap->to_ns,
+		.seq = seq,
+		.source = source,
+		.cpu = ring ? ring->cpu : -1,
+		.kind = WEIR_KIND_GAP,
+		.gap = *gap,
+	};
+
+	/* Losses that wait must not grow without bound either: counts stay, bounds widen. */
+	if (s->nr_notices - s->first_notice >= NOTICES_MAX && join_gap(s, source, gap))
+		return 0;
+	return stream__add_notice(s, &notice);
+}
+
+static int compare_notices(const void *a, const void *b)
+{
+	const struct notice *x = a, *y = b;
+
+	if (x->stamp_ns != y->stamp_ns)
+		return x->stamp_ns < y->stamp_ns ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void sort_notices(struct weir_stream *s)
+{
+	size_t waiting = s->nr_notices - s->first_notice;
+
+	if (!s->notices_unsorted)
+		return;
+	memmove(s->notices, s->notices + s->first_notice, waiting * sizeof(*s->notices));
+	s->first_notice = 0;
+	s->nr_notices = waiting;
+	qsort(s->notices, waiting, sizeof(*s->notices), compare_notices);
+	s->notices_unsorted = false;
+}
+
+static const struct notice *next_notice(const struct weir_stream *s)
+{
+	return s->first_notice < s->nr_notices ? &s->notices[s->first_notice] : NULL;
+}
+
+/* The stamp from which on records have to be compared with the next notice. */
+static uint64_t notice_from(const struct weir_stream *s)
+{
+	const struct notice *notice = next_notice(s);
+
+	return notice ? notice->stamp_ns : UINT64_MAX;
+}
+
+static uint8_t late_mark(const struct weir_stream *s, uint64_t stamp_ns)
+{
+	return stamp_ns <= s->watermark_ns && s->watermark_ns ? WEIR_MARK_LATE : 0;
+}
+
+static int deliver_notice(struct weir_stream *s)
+{
+	/* A copy: the callback may make the array grow. */
+	struct notice notice = s->notices[s->first_notice++];
+	struct weir_event event = {
+		.stamp_ns = notice.stamp_ns,
+		.seq = notice.seq,
+		.source = notice.source,
+		.cpu = notice.cpu,
+		.kind = (uint8_t)notice.kind,
+		.mark = late_mark(s, notice.stamp_ns),
+		.data = &notice.gap,
+		.len = notice.kind == WEIR_KIND_GAP ? sizeof(notice.gap) : sizeof(notice.step),
+	};
+
+	return s->on_event(s->ctx, &event);
+}
+
+/* Does the notice stand before this record? */
+static bool notice_first(const struct notice *notice, const struct ring *ring,
+			 const struct weir_record *rec, uint64_t stamp_ns)
+{
+	if (notice->stamp_ns != stamp_ns)
+		return notice->stamp_ns < stamp_ns;
+	if (notice->source != ring->source)
+		return notice->source < ring->source;
+	return notice->seq < seqs__widen(&ring->seqs, rec->seq);
+}
+
+static int deliver_record(struct weir_stream *s, struct ring *ring, const struct weir_record *rec,
+			  uint64_t stamp_ns, uint8_t mark)
+{
+	struct weir_event event = {
+		.stamp_ns = stamp_ns,
+		.seq = seqs__widen(&ring->seqs, rec->seq),
+		.data = rec + 1,
+		.len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR),
+		.source = ring->source,
+		.cpu = ring->cpu,
+		.type = rec->type,
+		.flags = rec->flags,
+		.kind = WEIR_KIND_RECORD,
+		.mark = mark,
+	};
+
+	ring->delivered++;
+	return s->on_event(s->ctx, &event);
+}
+
+int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
+{
+	ring->ahead++;
+	ring->delivered_since_scan++;
+	return deliver_record(s, ring, ring__record(ring, e.ref), e.stamp_ns, WEIR_MARK_AHEAD);
+}
+
+static void prefetch(const struct weir_stream *s, const struct entry *e)
+{
+	const struct ring *ring = s->by_source[entry__source(e->ref)];
+
+	__builtin_prefetch(bpf_ringbuf__at(ring->rb.data, ring->rb.mask, e->ref << 3));
+}
+
+/* One sorted run of records, and the notices that stand between them. *count: records delivered. */
+static int deliver_run(struct weir_stream *s, const struct entry *e, size_t n, size_t *count)
+{
+	uint64_t compare_from_ns = notice_from(s);
+	int err = 0;
+	size_t i = 0;
+
+	lag__count_sorted(&s->lag, stream__now(s), e, n);
+	while (i < n && !err) {
+		struct ring *ring = s->by_source[entry__source(e[i].ref)];
+		const struct weir_record *rec = ring__record(ring, e[i].ref);
+		uint8_t mark = late_mark(s, e[i].stamp_ns);
+
+		if (__builtin_expect(e[i].stamp_ns >= compare_from_ns, 0) &&
+		    notice_first(next_notice(s), ring, rec, e[i].stamp_ns)) {
+			err = deliver_notice(s);
+			compare_from_ns = notice_from(s);
+			continue;
+		}
+		if (i + PREFETCH_AHEAD < n)
+			prefetch(s, &e[i + PREFETCH_AHEAD]);
+		ring->late += mark == WEIR_MARK_LATE;
+		ring->queue.first++;
+		ring->delivered_since_scan++;
+		i++;
+		err = deliver_record(s, ring, rec, e[i - 1].stamp_ns, mark);
+	}
+	*count += i;
+	return err;
+}
+
+/* Release what nobody needs any more, so that producers have room again. */
+void ring__release(struct ring *ring, bool exact)
+{
+	const struct queue *q = &ring->queue;
+	size_t waiting = queue__count(q);
+	uint64_t base = oldest_pos(ring), least = ring->rb.pos;
+
+	/*
+	 * The queue goes by stamp and the ring by position, so all that waits has to be looked at:
+	 * only when at least as much went out since the last time, or when there is little.
+	 */
+	if (!exact && waiting > EXACT_SCAN_MAX && waiting > ring->delivered_since_scan)
+		return;
+	ring->delivered_since_scan = 0;
+	for (size_t i = q->first; i < q->end; i++) {
+		uint64_t pos = entry__pos(q->e[i].ref, base);
+
+		if ((int64_t)(pos - least) < 0)
+			least = pos;
+	}
+	/* What is held was freed before: the tail never goes back. */
+	if ((int64_t)(least - ring->tail) > 0) {
+		ring->tail = least;
+		/*
+		 * Pairs with the kernel's smp_load_acquire() of the consumer position in
+		 * __bpf_ringbuf_reserve(): all our reads of these bytes come before their reuse.
+		 */
+		__atomic_store_n(ring->consumer, least, __ATOMIC_RELEASE);
+	}
+	while (ring->held && (int64_t)(least - ring->held->end) >= 0)
+		ring__drop_oldest_held(ring);
+}
+
+static void release_all(struct weir_stream *s)
+{
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (s->rings[i]->size && s->rings[i]->tail != s->rings[i]->rb.pos)
+			ring__release(s->rings[i], false);
+}
+
+/* The queues that have something due, in source order, and how much it is in all. */
+static size_t find_active(struct weir_stream *s, uint64_t limit_ns, size_t *total)
+{
+	size_t n = 0;
+
+	*total = 0;
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		struct queue *q = &s->rings[i]->queue;
+		size_t due = queue__until(q, limit_ns);
+
+		if (!due)
+			continue;
+		*total += due;
+		s->active[n++] = q;
+	}
+	return n;
+}
+
+static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *count)
+{
+	size_t total, active = find_active(s, limit_ns, &total);
+
+	while (total) {
+		const struct entry *run;
+		size_t before = *count, n;
+		int err;
+
+		if (active == 1) {
+			/* One ring alone is in order already. */
+			run = s->active[0]->e + s->active[0]->first;
+			n = total < MERGE_SLICE ? total : MERGE_SLICE;
+		} else {
+			n = merge__slice(&s->merge, s->active, active, limit_ns, total, &run);
+		}
+		err = deliver_run(s, run, n, count);
+		total -= *count - before;
+		release_all(s);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int stream__deliver(struct weir_stream *s, uint64_t limit_ns)
+{
+	size_t count = 0;
+	int err;
+
+	sort_notices(s);
+	err = deliver_records(s, limit_ns, &count);
+	while (!err && next_notice(s) && notice_from(s) <= limit_ns)
+		err = deliver_notice(s);
+	release_all(s);
+	if (err)
+		return err;
+	return count > INT32_MAX ? INT32_MAX : (int)count;
+}

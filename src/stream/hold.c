@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hold.c - records that have to wait while the watermark is held.
+ *
+ * Waiting must never cause loss as long as there is memory: when what waits fills half a ring, its
+ * bytes are copied out and the ring is freed. Positions stay what they were, so that the queue needs
+ * no change. When the memory bound is reached, the oldest records leave as a gap of cause `held`
+ * (G5): counted, with bounds, and never by not being there.
+ */
+#include "stream/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t memory_used(const struct weir_stream *s)
+{
+	size_t used = s->held_bytes + s->cap_notices * sizeof(*s->notices) +
+		      2 * MERGE_SLICE * sizeof(struct entry);
+
+	for (size_t i = 0; i < s->nr_rings; i++)
+		used += s->rings[i]->queue.cap * sizeof(struct entry);
+	return used;
+}
+
+void ring__drop_oldest_held(struct ring *ring)
+{
+	struct held *held = ring->held;
+
+	ring->held = held->next;
+	if (!ring->held)
+		ring->held_last = &ring->held;
+	*ring->held_bytes -= held->end - held->begin;
+	free(held->bytes);
+	free(held);
+}
+
+static int copy_out(struct weir_stream *s, struct ring *ring)
+{
+	uint64_t bytes = ring->rb.pos - ring->tail;
+	struct held *held = calloc(1, sizeof(*held));
+
+	if (!held)
+		return -ENOMEM;
+	held->bytes = malloc(bytes);
+	if (!held->bytes) {
+		free(held);
+		return -ENOMEM;
+	}
+	held->begin = ring->tail;
+	held->end = ring->rb.pos;
+	/* The ring is mapped twice: one copy, whatever the offset. */
+	memcpy(held->bytes, bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail), bytes);
+	*ring->held_last = held;
+	ring->held_last = &held->next;
+	s->held_bytes += bytes;
+	if (s->held_bytes > s->held_bytes_peak)
+		s->held_bytes_peak = s->held_bytes;
+	ring->tail = ring->rb.pos;
+	/* As in ring__release(): the copy is done before the producer may write there again. */
+	__atomic_store_n(ring->consumer, ring->tail, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The bytes that leave when memory ends: the oldest copy, or the older half of what the ring has. */
+static uint64_t evict_until(const struct ring *ring)
+{
+	if (ring->held)
+		return ring->held->end;
+	return ring->tail + (ring->rb.pos - ring->tail) / 2;
+}
+
+/* Give up the records that stand before evict_until(). */
+static void evict_oldest(struct weir_stream *s, struct ring *ring)
+{
+	uint64_t base = ring->held ? ring->held->begin : ring->tail, until = evict_until(ring);
+	struct queue *q = &ring->queue;
+	struct weir_gap gap = {.from_ns = UINT64_MAX, .cause = WEIR_LOST_HELD};
+	uint64_t first_seq = UINT64_MAX;
+	size_t kept = q->first;
+
+	for (size_t i = q->first; i < q->end; i++) {
+		struct entry e = q->e[i];
+		uint64_t seq;
+
+		if ((int64_t)(entry__pos(e.ref, base) - until) >= 0) {
+			q->e[kept++] = e;
+			continue;
+		}
+		seq = seqs__widen(&ring->seqs, ring__record(ring, e.ref)->seq);
+		if (seq < first_seq)
+			first_seq = seq;
+		if (e.stamp_ns - 1 < gap.from_ns)
+			gap.from_ns = e.stamp_ns - 1;
+		if (e.stamp_ns > gap.to_ns)
+			gap.to_ns = e.stamp_ns;
+		gap.lost++;
+	}
+	q->end = kept;
+	ring->lost[WEIR_LOST_HELD] += gap.lost;
+	if (gap.lost)
+		stream__add_gap(s, ring, first_seq, &gap);
+	ring__release(ring, true);
+}
+
+static bool half_full(const struct ring *ring)
+{
+	return ring->rb.pos - ring->tail > ring->size / 2;
+}
+
+static void hold_ring(struct weir_stream *s, struct ring *ring)
+{
+	if (!ring->size || !half_full(ring))
+		return;
+	ring__release(ring, true);
+	while (half_full(ring)) {
+		uint64_t bytes = ring->rb.pos - ring->tail;
+
+		if (memory_used(s) + bytes <= s->memory_max && !copy_out(s, ring))
+			continue;
+		evict_oldest(s, ring);
+	}
+}
+
+void stream__hold(struct weir_stream *s)
+{
+	for (size_t i = 0; i < s->nr_rings; i++)
+		hold_ring(s, s->rings[i]);
+}

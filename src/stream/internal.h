@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * internal.h - what the files of the stream share.
+ *
+ *	stream.c   the handle: make, add sources, let go
+ *	round.c    one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
+ *	deliver.c  sorted entries and gaps -> the callback
+ *	hold.c     records that have to wait: copied out of their ring, or given up when memory ends
+ *	wait.c     sleeping and being woken
+ *	account.c  the ledger
+ */
+#ifndef WEIR_STREAM_INTERNAL_H
+#define WEIR_STREAM_INTERNAL_H
+
+#include <weir/record.h>
+#include <weir/stream.h>
+
+#include "ledger/seqs.h"
+#include "order/lag.h"
+#include "order/merge.h"
+#include "order/queue.h"
+#include "order/retire.h"
+#include "order/watermark.h"
+#include "ring/bpf_ringbuf.h"
+#include "source/clock.h"
+#include "source/hotplug.h"
+#include "source/misses.h"
+#include "source/rings.h"
+#include "source/wake.h"
+#include "stream/memory.h"
+#include "symbols.h"
+
+#define DEFAULT_MEMORY_BYTES	 (64u << 20)
+#define DEFAULT_GUARD_NS	 1000u
+#define DEFAULT_POLL_INTERVAL_NS 1000000u
+#define NSEC_PER_SEC		 1000000000ull
+#define CHORES_INTERVAL_NS	 NSEC_PER_SEC
+#define MISSES_INTERVAL_NS	 10000000ull /* a system call a program: not at each poll */
+
+/* A copy of ring bytes [begin, end), made so that the ring could go on. */
+struct held {
+	struct held *next; /* younger */
+	uint64_t begin, end;
+	uint8_t *bytes;
+};
+
+/* One source. The first part is what delivery touches for each record. */
+struct ring {
+	struct queue queue; /* drained, not delivered; record bytes are in the ring or in `held` */
+	struct bpf_ringbuf rb;
+	uint64_t tail;	 /* below: freed for the producer */
+	uint32_t source; /* index in stream->rings, and the order of ties */
+	int32_t cpu;
+	struct seqs seqs;
+
+	struct wm_fifo fifo;
+	uint64_t reached_ns;	   /* the newest T whose P is drained */
+	struct wm_snapshot latest; /* the last snapshot taken, reached or not */
+	const struct weir_counters *counters;
+	const uint64_t *producer;
+	uint64_t *consumer;
+	size_t size; /* 0: it has counters, but no ring */
+	uint64_t busy_since_ns;
+	uint64_t max_fill;
+	size_t delivered_since_scan;
+
+	struct held *held, **held_last; /* copies, oldest first */
+	size_t *held_bytes;		/* the stream's count of them */
+
+	uint64_t delivered, late, ahead, discarded, stray, broken;
+	uint64_t broken_unsettled; /* of broken: those whose number is not given up yet */
+	uint64_t filtered;	   /* by the consumer, of delivered */
+	uint64_t lost[WEIR_LOST_CAUSES];
+
+	bool online;
+	uint64_t offline_since_ns;
+	char name[32];
+};
+
+/* Something of ours that waits for its place in the stream: a gap or a clock step. */
+struct notice {
+	uint64_t stamp_ns;
+	uint64_t seq;
+	uint32_t source;
+	int32_t cpu;
+	enum weir_kind kind;
+	union {
+		struct weir_gap gap;
+		struct weir_clock_step step;
+	};
+};
+
+/* A counter of events that the kernel skipped. */
+struct watch {
+	struct misses misses;
+	uint64_t base, total;
+	uint64_t read_ns; /* when it was read last */
+};
+
+struct weir_stream {
+	weir_event_fn on_event;
+	weir_watermark_fn on_watermark;
+	void *ctx;
+	size_t memory_max; /* for queues, held copies and notices */
+	size_t held_bytes, held_bytes_peak;
+	uint64_t guard_min_ns, guard_ns;
+	uint32_t interval_ns;
+
+	struct ring **rings; /* those that are polled, by source */
+	size_t nr_rings;
+	struct ring **by_source; /* [source]; NULL: a CPU that was never online */
+	uint32_t nr_sources;
+	struct queue **active; /* scratch of one poll: queues with something to deliver */
+	struct merge merge;
+
+	struct notice *notices; /* [first, nr) wait; sorted before each delivery */
+	size_t first_notice, nr_notices, cap_notices;
+	bool notices_unsorted;
+
+	struct watch *watches;
+	size_t nr_watches;
+
+	struct weir_clock clock;
+	struct clock_offsets offsets; /* history of wall - stamp */
+	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
+	uint64_t watermark_ns;
+	uint64_t next_chores_ns, next_misses_ns;
+	uint64_t last_round_ns;
+	bool flowing; /* the last poll delivered something, or left something behind */
+	bool closed, memory_only;
+	struct retire retire;
+
+	struct lag lag;
+	uint64_t polls, lost_nowhere[WEIR_LOST_CAUSES];
+	struct source_rings *groups; /* rings made on the kernel */
+	size_t nr_groups;
+	struct wake wake;
+	struct hotplug hotplug;
+};
+
+/* round.c: one poll without sleeping. Events delivered, or the callback's error. */
+int stream__round(struct weir_stream *s);
+/* Like a round, but everything that is drained goes out, also what is beyond the watermark. */
+int stream__last_round(struct weir_stream *s);
+
+/* deliver.c: everything stamped <= limit_ns, gaps included. Events, or the callback's error. */
+int stream__deliver(struct weir_stream *s, uint64_t limit_ns);
+/* source NULL: of the whole machine. -ENOMEM: the notice is lost, its count is not. */
+int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq,
+		    const struct weir_gap *gap);
+int stream__add_notice(struct weir_stream *s, const struct notice *notice);
+/* Deliver one event that is out of order, at once. */
+int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
+/* The head of a record that is in a queue, in its ring or in a held copy. */
+const struct weir_record *ring__record(const struct ring *ring, uint64_t ref);
+int ring__tie(void *ctx, uint64_t ref_a, uint64_t ref_b);
+/* Move the tail to the oldest position that is not delivered. */
+void ring__release(struct ring *ring, bool exact);
+
+/* hold.c: after a delivery: free the rings of what has to wait. */
+void stream__hold(struct weir_stream *s);
+void ring__drop_oldest_held(struct ring *ring);
+
+/* wait.c */
+int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
+bool stream__unread(const struct weir_stream *s);
+
+static inline uint64_t stream__now(const struct weir_stream *s)
+{
+	return s->clock.now_ns(s->clock.ctx);
+}
+
+#endif /* WEIR_STREAM_INTERNAL_H */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * round.c - one poll: the snapshot protocol.
+ *
+ *	T <- clock, fence; for each ring S <- attempts, P <- head; drain each ring up to P;
+ *	W <- min over rings of the newest T whose P is drained; deliver what is <= W; announce W.
+ *
+ * Why it is exact for rings that are written through weir.bpf.h: a record that is not in P was
+ * reserved after P was read, so it was stamped after T; and a number that is in S had its space
+ * reserved before, so it is in P or lost. Promises G2, G3 and the first half of G4; knows nothing of
+ * how long to sleep.
+ */
+#include "stream/internal.h"
+
+#include <errno.h>
+
+static void take_snapshot(struct weir_stream *s)
+{
+	s->t_ns = stream__now(s);
+	clock__fence();
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		struct ring *ring = s->rings[i];
+		struct wm_snapshot *now = &ring->latest;
+
+		now->t_ns = s->t_ns;
+		/*
+		 * S before P, both acquire. Pairs with the producer's fetch_add on `attempts`, a full
+		 * barrier behind its reserve: a number that S counts has its space inside P.
+		 */
+		now->attempts = __atomic_load_n(&ring->counters->attempts, __ATOMIC_ACQUIRE);
+		if (ring->size)
+			now->pos = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	}
+	/* All that the counters count was tried before this. */
+	clock__fence();
+	s->bound_ns = stream__now(s);
+}
+
+static void on_lost(void *ctx, const struct hole *hole)
+{
+	struct ring *ring = ((void **)ctx)[0];
+	struct weir_stream *s = ((void **)ctx)[1];
+	uint64_t broken = hole->missing < ring->broken_unsettled ? hole->missing
+								 : ring->broken_unsettled;
+	struct weir_gap gap = {
+		.from_ns = hole->from_ns,
+		.to_ns = hole->to_ns,
+		.lost = hole->missing - broken,
+		.cause = WEIR_LOST_RESERVE_FAILED,
+	};
+
+	/*
+	 * A record whose bytes made no sense has a number, too, which we could not read: its hole
+	 * is not the ring's fault.
+	 */
+	ring->broken_unsettled -= broken;
+	ring->lost[WEIR_LOST_BROKEN] += broken;
+	ring->lost[WEIR_LOST_RESERVE_FAILED] += gap.lost;
+	if (gap.lost)
+		stream__add_gap(s, ring, hole->first, &gap);
+	gap.lost = broken;
+	gap.cause = WEIR_LOST_BROKEN;
+	if (gap.lost)
+		stream__add_gap(s, ring, hole->first + hole->missing - broken, &gap);
+}
+
+static void note_fill(struct ring *ring)
+{
+	uint64_t fill = ring->latest.pos - ring->tail;
+
+	if (fill > ring->max_fill)
+		ring->max_fill = fill;
+}
+
+static void take_record(struct ring *ring, const struct weir_record *rec, uint64_t pos,
+			bool discard)
+{
+	uint64_t stamp_ns = rec->stamp;
+
+	if (!seqs__see(&ring->seqs, rec->seq, stamp_ns)) {
+		ring->stray++;
+		return;
+	}
+	if (discard) {
+		ring->discarded++;
+		return;
+	}
+	queue__push(&ring->queue, (struct entry){stamp_ns, entry__ref(ring->source, pos)},
+		    ring__tie, ring);
+}
+
+/* Index what the ring holds up to P. -ENOMEM: nothing was taken, the next poll tries again. */
+static int drain(struct ring *ring)
+{
+	uint64_t head = ring->latest.pos;
+	int err = queue__room(&ring->queue, (head - ring->rb.pos) / BPF_RINGBUF_MIN_RECORD);
+
+	if (err)
+		return err;
+	for (;;) {
+		const struct weir_record *rec;
+		uint64_t pos;
+		uint32_t len;
+
+		switch (bpf_ringbuf__next(&ring->rb, head, &pos, &rec, &len)) {
+		case BPF_RINGBUF_RECORD:
+			take_record(ring, rec, pos, false);
+			continue;
+		case BPF_RINGBUF_DISCARDED:
+			take_record(ring, rec, pos, true);
+			continue;
+		case BPF_RINGBUF_BROKEN:
+			ring->broken++;
+			continue;
+		case BPF_RINGBUF_IS_BUSY:
+			if (!ring->busy_since_ns)
+				ring->busy_since_ns = ring->latest.t_ns;
+			return 0;
+		case BPF_RINGBUF_END:
+			ring->busy_since_ns = 0;
+			return 0;
+		}
+	}
+}
+
+/* A head that is more than a ring away from the tail is no position: take it for the tail's. */
+static void check_head(struct ring *ring)
+{
+	if (ring->latest.pos - ring->rb.pos > ring->size)
+		ring->latest.pos = ring->rb.pos;
+}
+
+static void drain_ring(struct weir_stream *s, struct ring *ring)
+{
+	void *ctx[] = {ring, s};
+	struct wm_snapshot reached;
+
+	ring->latest.bound_ns = s->bound_ns;
+	if (ring->size) {
+		check_head(ring);
+		wm_fifo__push(&ring->fifo, &ring->latest);
+		note_fill(ring);
+		drain(ring);
+	} else {
+		wm_fifo__push(&ring->fifo, &ring->latest);
+	}
+	if (!wm_fifo__reach(&ring->fifo, ring->rb.pos, &reached))
+		return;
+	ring->reached_ns = reached.t_ns;
+	seqs__settle(&ring->seqs, reached.t_ns, reached.bound_ns, reached.attempts, on_lost, ctx);
+}
+
+static uint64_t watermark(const struct weir_stream *s)
+{
+	uint64_t least_ns = s->t_ns;
+
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (s->rings[i]->reached_ns < least_ns)
+			least_ns = s->rings[i]->reached_ns;
+	/* Stamped at T or later may be stamped T; and two readers of one clock may be a guard apart. */
+	return least_ns > s->guard_ns ? least_ns - 1 - s->guard_ns : 0;
+}
+
+/*
+ * What is stamped beyond the clock would wait for ever, and hold its ring with it (O15): it is
+ * delivered at once, flagged. Queues are sorted, so it stands at their ends.
+ */
+static int deliver_beyond_clock(struct weir_stream *s)
+{
+	uint64_t limit_ns = s->bound_ns + s->guard_ns;
+	int delivered = 0;
+
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		struct queue *q = &s->rings[i]->queue;
+
+		while (queue__count(q) && q->e[q->end - 1].stamp_ns > limit_ns) {
+			int err = stream__deliver_ahead(s, s->rings[i], q->e[--q->end]);
+
+			delivered++;
+			if (err)
+				return err;
+		}
+	}
+	return delivered;
+}
+
+static void read_misses(struct weir_stream *s)
+{
+	if (s->t_ns < s->next_misses_ns)
+		return;
+	s->next_misses_ns = s->t_ns + (s->memory_only ? 0 : MISSES_INTERVAL_NS);
+	for (size_t i = 0; i < s->nr_watches; i++) {
+		struct watch *watch = &s->watches[i];
+		uint64_t total = misses__total(&watch->misses, watch->base + watch->total) -
+				 watch->base;
+		struct weir_gap gap = {
+			.from_ns = watch->read_ns,
+			.to_ns = s->t_ns,
+			.lost = total - watch->total,
+			.cause = WEIR_LOST_SKIPPED,
+			.bound = WEIR_BOUND_AT_MOST,
+		};
+
+		watch->read_ns = s->t_ns;
+		if (total <= watch->total)
+			continue;
+		s->lost_nowhere[WEIR_LOST_SKIPPED] += gap.lost;
+		watch->total = total;
+		stream__add_gap(s, NULL, 0, &gap);
+	}
+}
+
+static void add_step(struct weir_stream *s)
+{
+	const struct clock_offset *now = &s->offsets.at[s->offsets.count - 1], *old = now - 1;
+	struct notice notice = {
+		.stamp_ns = now->from_ns,
+		.source = WEIR_SOURCE_NONE,
+		.cpu = -1,
+		.kind = WEIR_KIND_CLOCK_STEP,
+		.step =
+			{
+				.old_offset_ns = old->real_ns,
+				.new_offset_ns = now->real_ns,
+				.suspended_ns = (uint64_t)(now->boot_ns - old->boot_ns),
+			},
+	};
+
+	stream__add_notice(s, &notice);
+}
+
+static void on_hotplug(void *ctx, int cpu, bool online)
+{
+	weir_stream__cpu_changed(ctx, cpu, online);
+}
+
+/* Once a second, or when the kernel says so: CPUs, and what lies between the clocks. */
+static void chores(struct weir_stream *s)
+{
+	bool was_set = !s->memory_only && wake__clock_was_set(&s->wake);
+
+	if (!s->memory_only)
+		hotplug__events(&s->hotplug, on_hotplug, s);
+	if (s->t_ns < s->next_chores_ns && !was_set)
+		return;
+	s->next_chores_ns = s->t_ns + CHORES_INTERVAL_NS;
+	if (clock_offsets__update(&s->offsets, &s->clock, s->t_ns))
+		add_step(s);
+	if (!s->memory_only) {
+		hotplug__look(&s->hotplug, on_hotplug, s);
+		s->guard_ns = s->guard_min_ns + clock__slew_guard_ns();
+	}
+}
+
+static void announce(struct weir_stream *s, uint64_t watermark_ns)
+{
+	if (watermark_ns <= s->watermark_ns)
+		return;
+	s->watermark_ns = watermark_ns;
+	if (s->on_watermark)
+		s->on_watermark(s->ctx, watermark_ns, WEIR_ORDER_EXACT);
+	retire__run(&s->retire, watermark_ns);
+}
+
+static bool left_behind(const struct weir_stream *s)
+{
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (queue__count(&s->rings[i]->queue) || s->rings[i]->fifo.count)
+			return true;
+	return s->first_notice != s->nr_notices;
+}
+
+static int poll_once(struct weir_stream *s, bool last)
+{
+	uint64_t watermark_ns;
+	int ahead, delivered;
+
+	s->flowing = true;
+	take_snapshot(s);
+	s->last_round_ns = s->t_ns;
+	s->polls++;
+	for (size_t i = 0; i < s->nr_rings; i++)
+		drain_ring(s, s->rings[i]);
+	watermark_ns = watermark(s);
+	chores(s);
+	read_misses(s);
+	ahead = deliver_beyond_clock(s);
+	if (ahead < 0)
+		return ahead;
+	delivered = stream__deliver(s, last ? UINT64_MAX : watermark_ns);
+	stream__hold(s);
+	if (delivered < 0)
+		return delivered;
+	announce(s, watermark_ns);
+	s->flowing = ahead + delivered > 0 || left_behind(s);
+	return ahead + delivered;
+}
+
+int stream__round(struct weir_stream *s)
+{
+	return poll_once(s, false);
+}
+
+int stream__last_round(struct weir_stream *s)
+{
+	return poll_once(s, true);
+}
