@@ -24,11 +24,26 @@ struct probes_selection {
 };
 
 /*
- * Select by name: `name` is a group ("sys"), or group:event ("sys:openat", "process:exec"). Returns
- * 0, or -ENOENT with the unknown part named in err.
+ * Select by name: a group ("sys", NULL), or one event of it ("sys", "openat"; "process", "exec").
+ * Adds to what is selected already. Returns 0, or -ENOENT with one sentence in err that names what
+ * is unknown, and what was probably meant.
  */
 int probes__select(struct probes_selection *sel, const char *group, const char *name, char *err,
 		   size_t err_len);
+
+/* Something that can be selected. Borrowed: valid during the call only. */
+struct probes_item {
+	const char *group; /* "sched" */
+	const char *event; /* "switch" */
+	const char *also;  /* another name of it, "sched_switch"; NULL: none */
+	const char *abi;   /* "i386": a call that the native ABI does not have; else NULL */
+	uint32_t nargs;
+	const char *const *args; /* names */
+};
+
+/* Call fn for all that can be selected, until it returns other than 0; returns that. */
+typedef int (*probes_list_fn)(void *ctx, const struct probes_item *item);
+int probes__list(probes_list_fn fn, void *ctx);
 
 /* Load the BPF objects. NULL and errno on failure, with one sentence in err: cause and way out. */
 struct probes *probes__open(const struct probes_selection *sel, char *err, size_t err_len);

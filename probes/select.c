@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * select.c - from the names that a user gives to what the probes have to record.
+ *
+ * Owns no names: events and arguments are those of fields.h, calls those of syscalls.h. Promises
+ * that what probes__list() shows is what probes__select() takes, and that an error names what was
+ * not understood. Must not know how a command line is written.
+ */
+#include "probes/probes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probes/fields.h"
+#include "probes/syscalls.h"
+
+#define NAME_LEN_MAX 40 /* longer words are like no name */
+
+static bool is_event(const struct record_desc *desc, const char *name)
+{
+	for (size_t i = 0; i < sizeof(desc->names) / sizeof(desc->names[0]); i++) {
+		if (desc->names[i] && !strcmp(desc->names[i], name))
+			return true;
+	}
+	return false;
+}
+
+static bool select_records(struct probes_selection *sel, enum weir_group group, const char *name)
+{
+	bool found = false;
+
+	for (unsigned int type = 0; type < FIELDS_TYPES; type++) {
+		const struct record_desc *desc = fields__find(type);
+
+		if (!desc || desc->group != group || (name && !is_event(desc, name)))
+			continue;
+		sel->types |= 1u << type;
+		found = true;
+	}
+	return found;
+}
+
+/* In every ABI of this machine: a 32-bit program's openat is an openat. */
+static bool select_call(struct probes_selection *sel, const struct syscall_desc *call)
+{
+	bool found = false;
+
+	for (unsigned int abi = 0; abi < SYSCALL_ABIS; abi++) {
+		enum syscall_numbering numbering = syscalls__numbering(abi);
+		int nr = numbering == SYSCALL_NO_NUMBERING ? -1 : call->nr[numbering];
+
+		if (nr < 0)
+			continue;
+		sel->syscalls[abi][nr / 64] |= 1ull << (nr % 64);
+		found = true;
+	}
+	return found;
+}
+
+/* A call whose arguments differ between ABIs has several descriptions, one behind the other. */
+static bool select_calls(struct probes_selection *sel, const char *name)
+{
+	const struct syscall_desc *call, *end;
+	bool found = false;
+	size_t count;
+
+	if (!name) {
+		memset(sel->syscalls, 0xff, sizeof(sel->syscalls));
+		return true;
+	}
+	end = syscalls__all(&count) + count;
+	call = syscalls__by_name(name);
+	for (; call && call < end && !strcmp(call->name, name); call++)
+		found |= select_call(sel, call);
+	return found;
+}
+
+static enum weir_group find_group(const char *name)
+{
+	for (unsigned int group = WEIR_GROUP_NONE + 1; group < WEIR_GROUPS; group++) {
+		if (!strcmp(fields__group_name(group), name))
+			return group;
+	}
+	return WEIR_GROUP_NONE;
+}
+
+static int list_records(probes_list_fn fn, void *ctx)
+{
+	const char *names[WEIR_ARGS_MAX];
+
+	for (unsigned int type = 0; type < FIELDS_TYPES; type++) {
+		const struct record_desc *desc = fields__find(type);
+		struct probes_item item = {.args = names};
+		int err;
+
+		if (!desc || !desc->names[0])
+			continue;
+		item.group = fields__group_name(desc->group);
+		item.event = desc->names[0];
+		item.also = desc->names[1];
+		for (unsigned int i = 0; i < desc->nr_fields; i++) {
+			if (desc->fields[i].use & FIELD_ARG)
+				names[item.nargs++] = desc->fields[i].name;
+		}
+		err = fn(ctx, &item);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The first ABI of this machine that has the call; SYSCALL_ABIS: none. */
+static unsigned int first_abi(const struct syscall_desc *call)
+{
+	unsigned int abi;
+
+	for (abi = 0; abi < SYSCALL_ABIS; abi++) {
+		enum syscall_numbering numbering = syscalls__numbering(abi);
+
+		if (numbering != SYSCALL_NO_NUMBERING && call->nr[numbering] >= 0)
+			break;
+	}
+	return abi;
+}
+
+/* Of the `count` descriptions of one call, the one that the first ABI uses; NULL: none is. */
+static const struct syscall_desc *first_of(const struct syscall_desc *calls, size_t count)
+{
+	const struct syscall_desc *first = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (first_abi(&calls[i]) < (first ? first_abi(first) : SYSCALL_ABIS))
+			first = &calls[i];
+	}
+	return first;
+}
+
+static int list_call(const struct syscall_desc *call, probes_list_fn fn, void *ctx)
+{
+	const char *names[SYSCALL_ARGS_MAX];
+	struct probes_item item = {
+		.group = fields__group_name(WEIR_GROUP_SYS),
+		.event = call->name,
+		.abi = syscalls__abi_name(first_abi(call)),
+		.nargs = call->nargs,
+		.args = names,
+	};
+
+	for (unsigned int i = 0; i < call->nargs; i++)
+		names[i] = call->args[i].name;
+	return fn(ctx, &item);
+}
+
+static int list_calls(probes_list_fn fn, void *ctx)
+{
+	const struct syscall_desc *calls, *call;
+	size_t count, same;
+	int err;
+
+	calls = syscalls__all(&count);
+	for (size_t i = 0; i < count; i += same) {
+		for (same = 1; i + same < count; same++) {
+			if (strcmp(calls[i + same].name, calls[i].name) != 0)
+				break;
+		}
+		call = first_of(&calls[i], same);
+		err = call ? list_call(call, fn, ctx) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int probes__list(probes_list_fn fn, void *ctx)
+{
+	int err = list_records(fn, ctx);
+
+	return err ? err : list_calls(fn, ctx);
+}
+
+/* How many letters to insert, leave out or replace to get from one word to the other. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_LEN_MAX + 1], len_a = strlen(a), len_b = strlen(b);
+
+	if (len_a > NAME_LEN_MAX || len_b > NAME_LEN_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= len_b; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= len_a; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= len_b; j++) {
+			size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+			size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+
+			diagonal = row[j];
+			row[j] = replace < shift ? replace : shift;
+		}
+	}
+	return row[len_b];
+}
+
+/* The known name that looks most like what the user wrote. */
+struct nearest {
+	const char *group; /* look in this one only; NULL: in all, for the very word */
+	const char *word;
+	size_t distance; /* of the best so far: it has to be less than this */
+	char best[2 * NAME_LEN_MAX];
+};
+
+/* One letter in three may be wrong: more is a guess. */
+static size_t too_far(const char *word)
+{
+	return strlen(word) / 3 + 1;
+}
+
+static void spell(char *out, size_t len, const char *group, const char *event)
+{
+	snprintf(out, len, "%s%s%s", group, event ? ":" : "", event ? event : "");
+}
+
+static void compare(struct nearest *nearest, const char *group, const char *event)
+{
+	size_t d = distance(nearest->word, event ? event : group);
+
+	if (d >= nearest->distance || (event && !nearest->group && d))
+		return;
+	nearest->distance = d;
+	spell(nearest->best, sizeof(nearest->best), group, event);
+}
+
+static int compare_item(void *ctx, const struct probes_item *item)
+{
+	struct nearest *nearest = ctx;
+
+	if (nearest->group && strcmp(nearest->group, item->group) != 0)
+		return 0;
+	compare(nearest, item->group, item->event);
+	if (item->also)
+		compare(nearest, item->group, item->also);
+	return 0;
+}
+
+static void compare_groups(struct nearest *nearest)
+{
+	for (unsigned int group = WEIR_GROUP_NONE + 1; group < WEIR_GROUPS; group++)
+		compare(nearest, fields__group_name(group), NULL);
+}
+
+static int explain(const char *group, const char *name, char *err, size_t err_len)
+{
+	struct nearest nearest = {.word = name ? name : group};
+	char wanted[2 * NAME_LEN_MAX];
+
+	nearest.distance = too_far(nearest.word);
+	if (find_group(group) != WEIR_GROUP_NONE)
+		nearest.group = group;
+	else if (!name)
+		compare_groups(&nearest);
+	probes__list(compare_item, &nearest);
+	spell(wanted, sizeof(wanted), group, name);
+	if (nearest.best[0])
+		snprintf(err, err_len, "no event is called '%s'; did you mean '%s'?", wanted,
+			 nearest.best);
+	else
+		snprintf(err, err_len, "no event is called '%s'", wanted);
+	return -ENOENT;
+}
+
+int probes__select(struct probes_selection *sel, const char *group, const char *name, char *err,
+		   size_t err_len)
+{
+	enum weir_group id = find_group(group);
+
+	if (id == WEIR_GROUP_NONE)
+		return explain(group, name, err, err_len);
+	if (id == WEIR_GROUP_SYS && !select_calls(sel, name))
+		return explain(group, name, err, err_len);
+	if (!select_records(sel, id, id == WEIR_GROUP_SYS ? NULL : name))
+		return explain(group, name, err, err_len);
+	sel->groups |= 1u << id;
+	return 0;
+}
