@@ -9,7 +9,9 @@
 #ifndef WEIR_RECORD_H
 #define WEIR_RECORD_H
 
+#ifndef __VMLINUX_H__ /* a BPF program may bring the kernel's own types */
 #include <linux/types.h>
+#endif
 
 /*
  * Head of every record. `seq` holds the low 32 bits of the ring's attempts counter; the reader

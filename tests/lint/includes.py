@@ -23,7 +23,7 @@ ROOMS = {
     "src/source": ["include/weir", "src", "src/ring", "src/ledger"],
     "src/stream": ["include/weir", "src", "src/source", "src/order", "src/ledger", "src/ring"],
     "src": ["include/weir"],
-    "probes": ["include/weir"],
+    "probes": ["include/weir", "bpf"],
     "state": ["include/weir"],
     "sinks": ["include/weir"],
     "cli": ["include/weir", "probes", "state", "sinks"],
