@@ -115,11 +115,12 @@ int weir_stream__source(const struct weir_stream *stream, uint32_t index,
 			struct weir_source_info *out);
 
 /*
- * For consumers that turn events away themselves, or fail to write them out: move `count` records
- * of a source from delivered to filtered, or to lost with cause `output`.
+ * For consumers that turn events away themselves, or can't use them: move `count` records of a
+ * source from delivered to filtered, or to lost with a cause (`broken`, `output`).
  */
 void weir_stream__count_filtered(struct weir_stream *stream, uint32_t source, uint64_t count);
-void weir_stream__count_unwritten(struct weir_stream *stream, uint32_t source, uint64_t count);
+void weir_stream__count_lost(struct weir_stream *stream, uint32_t source, uint64_t count,
+			     enum weir_cause cause);
 
 typedef void (*weir_retire_fn)(void *arg, uint64_t stamp_ns);
 

@@ -37,7 +37,7 @@ static void ring_account(const struct weir_stream *s, const struct ring *ring,
 	memset(out, 0, sizeof(*out));
 	memcpy(out->lost, ring->lost, sizeof(out->lost));
 	out->produced = attempts(ring) - ring->seqs.start + in_kernel;
-	out->delivered = ring->delivered - ring->filtered - ring->lost[WEIR_LOST_OUTPUT];
+	out->delivered = ring->delivered - ring->filtered - ring->given_up;
 	out->filtered = in_kernel + ring->discarded + ring->filtered;
 	out->pending = pending(s, ring);
 	out->late = ring->late;
@@ -127,8 +127,13 @@ WEIR_API void weir_stream__count_filtered(struct weir_stream *s, uint32_t source
 		s->by_source[source]->filtered += count;
 }
 
-WEIR_API void weir_stream__count_unwritten(struct weir_stream *s, uint32_t source, uint64_t count)
+WEIR_API void weir_stream__count_lost(struct weir_stream *s, uint32_t source, uint64_t count,
+				      enum weir_cause cause)
 {
-	if (source < s->nr_sources && s->by_source[source])
-		s->by_source[source]->lost[WEIR_LOST_OUTPUT] += count;
+	struct ring *ring = source < s->nr_sources ? s->by_source[source] : NULL;
+
+	if (!ring || (unsigned)cause >= WEIR_LOST_CAUSES)
+		return;
+	ring->given_up += count;
+	ring->lost[cause] += count;
 }

@@ -70,6 +70,7 @@ struct ring {
 	uint64_t delivered, late, ahead, discarded, stray, broken;
 	uint64_t broken_unsettled; /* of broken: those whose number is not given up yet */
 	uint64_t filtered;	   /* by the consumer, of delivered */
+	uint64_t given_up;	   /* lost after delivery, of delivered too */
 	uint64_t lost[WEIR_LOST_CAUSES];
 
 	bool online;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* main.c - `weir COMMAND ...`: finds the command and hands over. A new one is a file and a line. */
+#include "cli/commands.h"
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "trace", cmd_trace, "the kernel's events, in true time order, as they happen" },
+	{ "verify", cmd_verify, "check a trace in JSON: order, gaps, numbers" },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_usage(FILE *to)
+{
+	fprintf(to, "Usage: weir COMMAND [OPTION]...\n\n"
+		    "One stream of this machine's kernel events in true time order, with every loss\n"
+		    "accounted for.\n\nCommands:\n");
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fprintf(to, "\n'weir COMMAND --help' explains one. 'weir --version' tells which this is.\n");
+}
+
+static int run(int argc, char **argv)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (!strcmp(argv[0], commands[i].name))
+			return commands[i].run(argc, argv);
+	fprintf(stderr, "weir: there is no command '%s'\n", argv[0]);
+	print_usage(stderr);
+	return EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+	char *command_help[] = { argc > 0 ? argv[0] : NULL, "--help", NULL };
+
+	if (argc > 0)
+		return run(2, command_help);
+	print_usage(stdout);
+	return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help(argc - 2, argv + 2);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
+		printf("weir %s\n", WEIR_VERSION);
+		return EXIT_OK;
+	}
+	return run(argc - 1, argv + 1);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX    64
+#define LONG_ONLY_BASE 256 /* getopt_long values of options without a letter */
+#define HELP_COLUMN    30
+
+void say(const struct command_def *command, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "weir %s: ", command->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static void print_option(const struct option_def *o)
+{
+	char left[80], letter[5] = "    ";
+	const char *line = o->help;
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->value ? " " : "",
+		 o->value ? o->value : "");
+	printf("%-*s", HELP_COLUMN, left);
+	if (strlen(left) >= HELP_COLUMN)
+		printf("\n%*s", HELP_COLUMN, "");
+	while (*line) {
+		size_t len = strcspn(line, "\n");
+
+		printf("%.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+		if (*line)
+			printf("%*s", HELP_COLUMN, "");
+	}
+}
+
+static void print_help(const struct command_def *command)
+{
+	printf("Usage: weir %s %s\n\n%s\n\nOptions:\n", command->name, command->synopsis,
+	       command->about);
+	for (const struct option_def *o = command->options; o->name; o++)
+		print_option(o);
+	printf("  -h, --help                  this text\n");
+	if (command->after)
+		printf("\n%s\n", command->after);
+}
+
+static bool parse_number(const char *text, uint64_t *number, const char **rest)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	*rest = end;
+	return !errno;
+}
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit size_units[] = {
+	{ "", 1 },
+	{ "k", 1024 },
+	{ "K", 1024 },
+	{ "M", 1024 * 1024 },
+	{ "G", 1024 * 1024 * 1024 },
+	{ NULL, 0 },
+};
+
+static const struct unit duration_units[] = {
+	{ "", 1000000000 },
+	{ "s", 1000000000 },
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "m", 60000000000 },
+	{ "h", 3600000000000 },
+	{ NULL, 0 },
+};
+
+static const struct unit no_units[] = { { "", 1 }, { NULL, 0 } };
+
+static bool parse_quantity(const char *text, const struct unit *units, uint64_t *out)
+{
+	const char *rest;
+	uint64_t number;
+
+	if (!parse_number(text, &number, &rest))
+		return false;
+	for (; units->name; units++)
+		if (!strcmp(units->name, rest))
+			return number && !__builtin_mul_overflow(number, units->factor, out);
+	return false;
+}
+
+static const char *set_quantity(uint64_t *at, const char *text, const struct unit *units,
+				const char *wanted)
+{
+	return parse_quantity(text, units, at) ? NULL : wanted;
+}
+
+/* Store a value; returns NULL, or what would have been right. */
+static const char *store(const struct option_def *o, void *values, const char *text)
+{
+	void *at = (char *)values + o->at;
+	struct option_list *list = at;
+
+	switch (o->kind) {
+	case OPTION_FLAG:
+		*(bool *)at = true;
+		return NULL;
+	case OPTION_COUNT:
+		return set_quantity(at, text, no_units, "a whole number from 1 up");
+	case OPTION_SIZE:
+		return set_quantity(at, text, size_units, "a size such as 4096, 64k, 16M or 1G");
+	case OPTION_DURATION:
+		return set_quantity(at, text, duration_units,
+				    "a time such as 10 (seconds), 500ms or 2m");
+	case OPTION_STRING:
+		*(const char **)at = text;
+		return *text ? NULL : "something, not nothing";
+	case OPTION_LIST:
+		if (list->count == OPTION_LIST_MAX)
+			return "at most 64 of these";
+		list->at[list->count++] = text;
+		return *text ? NULL : "something, not nothing";
+	}
+	return "an option that weir knows";
+}
+
+struct getopt_tables {
+	struct option longs[OPTIONS_MAX + 2];
+	char letters[3 * OPTIONS_MAX];
+};
+
+static void fill_tables(const struct command_def *command, struct getopt_tables *t)
+{
+	char *letter = t->letters;
+	int i = 0;
+
+	/* '+': the first operand ends the options, so that a COMMAND keeps its own. ':': we speak. */
+	letter = stpcpy(letter, "+:h");
+	for (const struct option_def *o = command->options; o->name; o++, i++) {
+		int has_value = o->kind == OPTION_FLAG ? no_argument : required_argument;
+
+		t->longs[i] = (struct option){ o->name, has_value, NULL, LONG_ONLY_BASE + i };
+		if (!o->letter)
+			continue;
+		*letter++ = o->letter;
+		if (has_value)
+			*letter++ = ':';
+	}
+	*letter = '\0';
+	t->longs[i] = (struct option){ "help", no_argument, NULL, 'h' };
+	t->longs[i + 1] = (struct option){ 0 };
+}
+
+static const struct option_def *by_value(const struct command_def *command, int value)
+{
+	if (value >= LONG_ONLY_BASE)
+		return &command->options[value - LONG_ONLY_BASE];
+	for (const struct option_def *o = command->options; o->name; o++)
+		if (o->letter == value)
+			return o;
+	return NULL;
+}
+
+static int usage(const struct command_def *command, int *status)
+{
+	fprintf(stderr, "Try 'weir %s --help'.\n", command->name);
+	*status = EXIT_USAGE;
+	return -1;
+}
+
+/* The option as it was written, for messages. */
+static const char *written(char **argv, char *buf, size_t len)
+{
+	const char *word = argv[optind - 1];
+
+	if (optopt && optopt < LONG_ONLY_BASE)
+		snprintf(buf, len, "-%c", optopt);
+	else
+		snprintf(buf, len, "%s", word);
+	return buf;
+}
+
+int options__parse(const struct command_def *command, int argc, char **argv, void *values,
+		   int *status)
+{
+	struct getopt_tables tables;
+	char word[64];
+	int value;
+
+	fill_tables(command, &tables);
+	optind = 1;
+	opterr = 0;
+	while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+		const struct option_def *o;
+		const char *wanted;
+
+		if (value == 'h') {
+			print_help(command);
+			*status = EXIT_OK;
+			return -1;
+		}
+		if (value == ':' || value == '?') {
+			say(command, value == ':' ? "%s needs a value" : "there is no option %s",
+			    written(argv, word, sizeof(word)));
+			return usage(command, status);
+		}
+		o = by_value(command, value);
+		wanted = store(o, values, optarg ? optarg : "");
+		if (wanted) {
+			say(command, "--%s takes %s, not '%s'", o->name, wanted, optarg);
+			return usage(command, status);
+		}
+	}
+	return optind;
+}

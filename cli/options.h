@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * options.h - a command's options as one table: parsing, checking and --help all come from it.
+ */
+#ifndef WEIR_CLI_OPTIONS_H
+#define WEIR_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+	OPTION_FLAG,	 /* bool */
+	OPTION_COUNT,	 /* uint64_t, 1 or more */
+	OPTION_SIZE,	 /* uint64_t bytes: 4096, 64k, 16M, 1G */
+	OPTION_DURATION, /* uint64_t ns: 10 (seconds), 500ms, 2m */
+	OPTION_STRING,	 /* const char * */
+	OPTION_LIST,	 /* struct option_list: may be given again and again */
+};
+
+#define OPTION_LIST_MAX 64
+
+struct option_list {
+	const char *at[OPTION_LIST_MAX];
+	unsigned count;
+};
+
+/* Where in the command's struct a value goes: OPTION_AT(struct trace_options, buffer). */
+#define OPTION_AT(type, member) offsetof(type, member)
+
+struct option_def {
+	char letter; /* 0: none */
+	const char *name;
+	enum option_kind kind;
+	size_t at;
+	const char *value; /* in --help: "FILE"; NULL for flags */
+	const char *help;  /* may have several lines, separated by \n */
+};
+
+struct command_def {
+	const char *name;    /* "trace" */
+	const char *synopsis; /* what follows "weir trace" */
+	const char *about;   /* paragraphs before the options */
+	const char *after;   /* paragraphs after them: examples, exit status */
+	const struct option_def *options; /* ends with name NULL */
+};
+
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_LOST = 3, /* --strict, and something was lost */
+};
+
+/*
+ * Fill *values from argv. Returns the index of the first operand, or -1 when the command is over:
+ * *status then has its exit status (help was printed, or the usage was wrong and said so).
+ */
+int options__parse(const struct command_def *command, int argc, char **argv, void *values,
+		   int *status);
+
+/* "weir trace: <text>" on stderr. */
+void say(const struct command_def *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* WEIR_CLI_OPTIONS_H */

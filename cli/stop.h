@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stop.h - signals that end or question a running command.
+ */
+#ifndef WEIR_CLI_STOP_H
+#define WEIR_CLI_STOP_H
+
+/* Non-zero once SIGINT, SIGTERM or SIGHUP came. */
+extern volatile int stop__requested;
+
+/*
+ * Catch those, and SIGUSR1; ignore SIGPIPE. After the first of them a timer keeps interrupting system
+ * calls: the signal may have come just before a write(2) that then blocks for ever on a slow reader.
+ */
+int stop__install(void);
+
+/* The command ends by itself: as if a signal had come. */
+void stop__request(void);
+
+/* Did SIGUSR1 come since the last call? */
+int stop__ledger_wanted(void);
+
+#endif /* WEIR_CLI_STOP_H */
