@@ -124,7 +124,7 @@ struct weir_stream {
 	struct weir_clock clock;
 	struct clock_offsets offsets; /* history of wall - stamp */
 	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
-	uint64_t watermark_ns;
+	uint64_t start_ns, watermark_ns;
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */

@@ -35,6 +35,7 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	s->guard_ns = s->guard_min_ns;
 	s->interval_ns = opts->poll_interval_ns ? opts->poll_interval_ns : DEFAULT_POLL_INTERVAL_NS;
 	s->clock = clock__kernel;
+	s->start_ns = stream__now(s);
 	s->memory_only = true;
 	s->hotplug.fd = -1;
 	err = merge__init(&s->merge);
@@ -137,7 +138,8 @@ static struct ring *new_ring(struct weir_stream *s, uint32_t source, const char 
 	ring->held_last = &ring->held;
 	ring->held_bytes = &s->held_bytes;
 	ring->online = true;
-	ring->seqs.floor_ns = stream__now(s);
+	/* Its CPU may have tried before there was a ring, but not before there was a stream. */
+	ring->seqs.floor_ns = s->start_ns;
 	/* Nothing of it is known to be complete before the watermark that was announced without it. */
 	ring->reached_ns = s->watermark_ns;
 	snprintf(ring->name, sizeof(ring->name), "%s", name);
@@ -180,8 +182,9 @@ int weir_stream__add_memory_ring(struct weir_stream *s, const struct weir_memory
 void weir_stream__set_clock(struct weir_stream *s, const struct weir_clock *clock)
 {
 	s->clock = *clock;
+	s->start_ns = stream__now(s);
 	for (size_t i = 0; i < s->nr_rings; i++)
-		s->rings[i]->seqs.floor_ns = stream__now(s);
+		s->rings[i]->seqs.floor_ns = s->start_ns;
 	for (size_t i = 0; i < s->nr_watches; i++)
 		s->watches[i].read_ns = stream__now(s);
 }
