@@ -52,10 +52,13 @@ struct probes *probes__open(const struct probes_selection *sel, char *err, size_
 int probes__connect(struct probes *probes, struct weir_stream *stream, size_t life_bytes,
 		    size_t event_bytes, char *err, size_t err_len);
 
-/* Lifecycle first, then `seed` for each thread that runs, then the rest. */
+/*
+ * Lifecycle first, then `seed` for each thread that runs, then the rest. exe is the process's, cgroups
+ * all lines of its /proc/PID/cgroup; NULL: unknown, and of kernel threads. seed may be NULL.
+ */
 int probes__attach(struct probes *probes,
 		   void (*seed)(void *ctx, const struct weir_seed *seed, const char *exe,
-				const char *cgroup_path),
+				const char *cgroups),
 		   void *ctx, char *err, size_t err_len);
 void probes__detach(struct probes *probes);
 void probes__free(struct probes *probes);

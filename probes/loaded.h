@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * loaded.h - what the files of the loader share.
+ *
+ *	open.c      a selection -> a loaded BPF object
+ *	programs.c  the programs: on which tracepoint, when needed, in which order attached
+ *	connect.c   its rings and programs -> a stream
+ *	attach.c    attach and detach
+ *	seed.c      what ran before
+ *	refusal.c   why the kernel said no, in one sentence
+ */
+#ifndef WEIR_LOADED_H
+#define WEIR_LOADED_H
+
+#include <bpf/libbpf.h>
+
+#include "probes/probes.h"
+
+struct probes_bpf;
+
+enum phase {
+	PHASE_LIFE,   /* attached before the seed is taken */
+	PHASE_EVENTS, /* attached after it */
+	PHASES,
+	PHASE_NONE = PHASES /* run by hand */
+};
+
+/* Programs of one phase are attached in the table's order, and detached in the opposite one. */
+struct program {
+	const char *name;
+	const char *tracepoint;
+	uint32_t
+		types; /* needed when any of these is selected (bit 1 << enum weir_type); 0: always */
+	enum phase phase;
+	bool may_lack; /* the kernel may be built without its tracepoint: then it just never fires */
+};
+
+#define PROGRAMS 18
+extern const struct program programs__table[PROGRAMS];
+
+/* What this kernel's tracepoints look like. */
+struct tracepoints {
+	bool there[PROGRAMS];
+	bool exit_tells_last;  /* sched_process_exit has a second argument */
+	bool switch_has_state; /* sched_switch has a fourth */
+};
+
+/* From the kernel's BTF. -errno: that can't be read. */
+int programs__look(struct tracepoints *tracepoints);
+
+struct probes {
+	struct probes_bpf *skel;
+	uint32_t nr_cpus; /* 1 + the highest possible id */
+	uint32_t *pids;	  /* as selected, without their descendants */
+	uint32_t nr_pids;
+	bool has_pids;
+	bool foreign_pids; /* a pid namespace of our own: /proc has other numbers than the kernel */
+	struct bpf_program *programs[PROGRAMS]; /* NULL: not loaded */
+	struct bpf_link *links[PROGRAMS];
+};
+
+/* Seed, and the set of selected processes brought up to date; needs PHASE_LIFE attached. */
+typedef void (*probes_seed_fn)(void *ctx, const struct weir_seed *seed, const char *exe,
+			       const char *cgroups);
+int seed__take(struct probes *probes, probes_seed_fn fn, void *ctx);
+
+/*
+ * Between refusal__listen() and refusal__explain(), what libbpf has to say is kept instead of
+ * printed. Explain writes one sentence - what was tried, why it failed, what helps - and ends it.
+ */
+struct refusal {
+	libbpf_print_fn_t before;
+	char program[64]; /* the last that the kernel refused */
+	char words[256];  /* the verifier's last */
+};
+void refusal__listen(struct refusal *refusal);
+void refusal__explain(struct refusal *refusal, const char *what, int error, char *err,
+		      size_t err_len);
+void refusal__end(struct refusal *refusal);
+
+#endif /* WEIR_LOADED_H */

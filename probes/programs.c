@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * programs.c - the BPF programs, as a table: a new one is one line.
+ */
+#include "probes/loaded.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <string.h>
+
+#define T(type) (1u << WEIR_T_##type)
+
+const struct program programs__table[PROGRAMS] = {
+	{"learn_self", NULL, 0, PHASE_NONE, false},
+	{"seed_tasks", NULL, 0, PHASE_NONE, false},
+	{"on_fork", "sched_process_fork", 0, PHASE_LIFE, false},
+	{"on_exec", "sched_process_exec", 0, PHASE_LIFE, false},
+	{"on_exit", "sched_process_exit", 0, PHASE_LIFE, false},
+	{"on_rename", "task_rename", 0, PHASE_LIFE, false},
+	{"on_cgroup_mkdir", "cgroup_mkdir", 0, PHASE_LIFE, true},
+	{"on_cgroup_attach", "cgroup_attach_task", 0, PHASE_LIFE, true},
+	/* What remembers comes after what forgets. */
+	{"forget_exec", "sched_process_exec", T(SYS_ENTER), PHASE_EVENTS, false},
+	{"forget_exit", "sched_process_exit", T(SYS_ENTER), PHASE_EVENTS, false},
+	{"on_sys_exit", "sys_exit", T(SYS_EXIT), PHASE_EVENTS, false},
+	{"on_sys_enter", "sys_enter", T(SYS_ENTER), PHASE_EVENTS, false},
+	{"on_switch", "sched_switch", T(SWITCH), PHASE_EVENTS, false},
+	{"on_wakeup", "sched_wakeup", T(WAKEUP), PHASE_EVENTS, false},
+	{"on_wakeup_new", "sched_wakeup_new", T(WAKEUP), PHASE_EVENTS, false},
+	{"on_migrate", "sched_migrate_task", T(MIGRATE), PHASE_EVENTS, false},
+	{"on_signal_generate", "signal_generate", T(SIGNAL_GENERATE), PHASE_EVENTS, false},
+	{"on_signal_deliver", "signal_deliver", T(SIGNAL_DELIVER), PHASE_EVENTS, false},
+};
+
+/* Arguments of the tracepoint whose type this is: typedef of a pointer to a function. */
+static unsigned int count_args(const struct btf *btf, const struct btf_type *type)
+{
+	type = btf__type_by_id(btf, type->type);
+	if (!type || !btf_is_ptr(type))
+		return 0;
+	type = btf__type_by_id(btf, type->type);
+	if (!type || !btf_is_func_proto(type) || !btf_vlen(type))
+		return 0;
+	return btf_vlen(type) - 1; /* the first is the probe's own */
+}
+
+static void note(struct tracepoints *tracepoints, const char *name, unsigned int args)
+{
+	for (int i = 0; i < PROGRAMS; i++) {
+		const char *tracepoint = programs__table[i].tracepoint;
+
+		if (tracepoint && !strcmp(tracepoint, name))
+			tracepoints->there[i] = true;
+	}
+	if (!strcmp(name, "sched_process_exit"))
+		tracepoints->exit_tells_last = args >= 2;
+	if (!strcmp(name, "sched_switch"))
+		tracepoints->switch_has_state = args >= 4;
+}
+
+int programs__look(struct tracepoints *tracepoints)
+{
+	static const char prefix[] = "btf_trace_";
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	memset(tracepoints, 0, sizeof(*tracepoints));
+	if (!btf)
+		return -errno;
+	for (__u32 id = 1; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		const char *name;
+
+		if (!btf_is_typedef(type))
+			continue;
+		name = btf__name_by_offset(btf, type->name_off);
+		if (!strncmp(name, prefix, sizeof(prefix) - 1))
+			note(tracepoints, name + sizeof(prefix) - 1, count_args(btf, type));
+	}
+	btf__free(btf);
+	return 0;
+}
