@@ -11,20 +11,22 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{ "trace", cmd_trace, "the kernel's events, in true time order, as they happen" },
-	{ "verify", cmd_verify, "check a trace in JSON: order, gaps, numbers" },
+	{"trace", cmd_trace, "the kernel's events, in true time order, as they happen"},
+	{"verify", cmd_verify, "check a trace in JSON: order, gaps, numbers"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_usage(FILE *to)
 {
-	fprintf(to, "Usage: weir COMMAND [OPTION]...\n\n"
-		    "One stream of this machine's kernel events in true time order, with every loss\n"
-		    "accounted for.\n\nCommands:\n");
+	fprintf(to,
+		"Usage: weir COMMAND [OPTION]...\n\n"
+		"One stream of this machine's kernel events in true time order, with every loss\n"
+		"accounted for.\n\nCommands:\n");
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
-	fprintf(to, "\n'weir COMMAND --help' explains one. 'weir --version' tells which this is.\n");
+	fprintf(to,
+		"\n'weir COMMAND --help' explains one. 'weir --version' tells which this is.\n");
 }
 
 static int run(int argc, char **argv)
@@ -39,7 +41,7 @@ static int run(int argc, char **argv)
 
 static int help(int argc, char **argv)
 {
-	char *command_help[] = { argc > 0 ? argv[0] : NULL, "--help", NULL };
+	char wish[] = "--help", *command_help[] = {argc > 0 ? argv[0] : NULL, wish, NULL};
 
 	if (argc > 0)
 		return run(2, command_help);

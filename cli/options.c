@@ -74,26 +74,15 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-	{ "", 1 },
-	{ "k", 1024 },
-	{ "K", 1024 },
-	{ "M", 1024 * 1024 },
-	{ "G", 1024 * 1024 * 1024 },
-	{ NULL, 0 },
+	{"", 1}, {"k", 1024}, {"K", 1024}, {"M", 1024 * 1024}, {"G", 1024 * 1024 * 1024}, {NULL, 0},
 };
 
 static const struct unit duration_units[] = {
-	{ "", 1000000000 },
-	{ "s", 1000000000 },
-	{ "ns", 1 },
-	{ "us", 1000 },
-	{ "ms", 1000000 },
-	{ "m", 60000000000 },
-	{ "h", 3600000000000 },
-	{ NULL, 0 },
+	{"", 1000000000},   {"s", 1000000000},	  {"ns", 1}, {"us", 1000}, {"ms", 1000000},
+	{"m", 60000000000}, {"h", 3600000000000}, {NULL, 0},
 };
 
-static const struct unit no_units[] = { { "", 1 }, { NULL, 0 } };
+static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
 static bool parse_quantity(const char *text, const struct unit *units, uint64_t *out)
 {
@@ -158,7 +147,7 @@ static void fill_tables(const struct command_def *command, struct getopt_tables 
 	for (const struct option_def *o = command->options; o->name; o++, i++) {
 		int has_value = o->kind == OPTION_FLAG ? no_argument : required_argument;
 
-		t->longs[i] = (struct option){ o->name, has_value, NULL, LONG_ONLY_BASE + i };
+		t->longs[i] = (struct option){o->name, has_value, NULL, LONG_ONLY_BASE + i};
 		if (!o->letter)
 			continue;
 		*letter++ = o->letter;
@@ -166,8 +155,8 @@ static void fill_tables(const struct command_def *command, struct getopt_tables 
 			*letter++ = ':';
 	}
 	*letter = '\0';
-	t->longs[i] = (struct option){ "help", no_argument, NULL, 'h' };
-	t->longs[i + 1] = (struct option){ 0 };
+	t->longs[i] = (struct option){"help", no_argument, NULL, 'h'};
+	t->longs[i + 1] = (struct option){0};
 }
 
 static const struct option_def *by_value(const struct command_def *command, int value)

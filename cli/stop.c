@@ -14,7 +14,7 @@ static timer_t tick;
 
 static void on_stop(int sig)
 {
-	const struct itimerspec again = { { 0, TICK_NS }, { 0, TICK_NS } };
+	const struct itimerspec again = {{0, TICK_NS}, {0, TICK_NS}};
 	int saved = errno;
 
 	stop__requested = 1;
@@ -31,10 +31,10 @@ static void on_tick(int sig)
 {
 }
 
-static int catch(int sig, void (*handler)(int))
+static int catch (int sig, void (*handler)(int))
 {
 	/* No SA_RESTART: a signal has to end the call that waits. */
-	struct sigaction action = { .sa_handler = handler };
+	struct sigaction action = {.sa_handler = handler};
 
 	sigemptyset(&action.sa_mask);
 	return sigaction(sig, &action, NULL) ? -errno : 0;
@@ -42,22 +42,22 @@ static int catch(int sig, void (*handler)(int))
 
 int stop__install(void)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 	int err;
 
 	if (timer_create(CLOCK_MONOTONIC, &event, &tick))
 		return -errno;
-	err = catch(SIGALRM, on_tick);
+	err = catch (SIGALRM, on_tick);
 	if (!err)
-		err = catch(SIGINT, on_stop);
+		err = catch (SIGINT, on_stop);
 	if (!err)
-		err = catch(SIGTERM, on_stop);
+		err = catch (SIGTERM, on_stop);
 	if (!err)
-		err = catch(SIGHUP, on_stop);
+		err = catch (SIGHUP, on_stop);
 	if (!err)
-		err = catch(SIGUSR1, on_ledger);
+		err = catch (SIGUSR1, on_ledger);
 	if (!err)
-		err = catch(SIGPIPE, SIG_IGN);
+		err = catch (SIGPIPE, SIG_IGN);
 	return err;
 }
 

@@ -26,15 +26,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NSEC_PER_SEC	   1000000000ull
-#define OUT_BUFFER_BYTES   (256u << 10)
-#define STOP_GRACE_MS	   400
-#define POLL_MS		   200 /* how late a signal that came between two calls may be seen */
-#define WATERMARK_EVERY_NS NSEC_PER_SEC /* on an idle machine; while events flow, behind each batch */
-#define DEFAULT_BUFFER	   (16u << 20)
-#define DEFAULT_STRING	   256u
-#define STRING_LIMIT_MAX   4096u
-#define PIDS_MAX	   4096
+#define NSEC_PER_SEC	 1000000000ull
+#define OUT_BUFFER_BYTES (256u << 10)
+#define STOP_GRACE_MS	 400
+#define POLL_MS		 200 /* how late a signal that came between two calls may be seen */
+#define WATERMARK_EVERY_NS \
+	NSEC_PER_SEC /* on an idle machine; while events flow, behind each batch */
+#define DEFAULT_BUFFER	 (16u << 20)
+#define DEFAULT_STRING	 256u
+#define STRING_LIMIT_MAX 4096u
+#define PIDS_MAX	 4096
 
 struct trace_options {
 	struct option_list events, pids;
@@ -62,44 +63,45 @@ struct trace {
 };
 
 static const struct option_def trace_options[] = {
-	{ 'e', "events", OPTION_LIST, OPTION_AT(struct trace_options, events), "GROUP[:NAME][,...]",
-	  "what to trace: groups process, sched, signal, sys, or NAMEs of\n"
-	  "one group (a colon claims the rest: -e sys:openat,close);\n"
-	  "repeat -e to mix. Default: process" },
-	{ 'p', "pid", OPTION_LIST, OPTION_AT(struct trace_options, pids), "PID[,PID]...",
-	  "only these processes, and those that they fork from now on;\n"
-	  "ends when the last of them has" },
-	{ 'o', "output", OPTION_STRING, OPTION_AT(struct trace_options, output), "FILE",
-	  "write there (mode 0600) and not to standard output" },
-	{ 'f', "format", OPTION_STRING, OPTION_AT(struct trace_options, format), "FORMAT",
-	  "text (default), json (an object a line), or none (only count)" },
-	{ 'd', "duration", OPTION_DURATION, OPTION_AT(struct trace_options, duration_ns), "TIME",
-	  "stop after TIME: 10 (seconds), 500ms, 2m" },
-	{ 'n', "max-events", OPTION_COUNT, OPTION_AT(struct trace_options, max_events), "N",
-	  "stop after N events" },
-	{ 0, "buffer", OPTION_SIZE, OPTION_AT(struct trace_options, buffer), "SIZE",
-	  "kernel buffers for the whole machine, 7/8 of it for events and\n"
-	  "1/8 for fork, exec and exit; rounded down to powers of two a\n"
-	  "CPU. Default: 16M" },
-	{ 0, "string-limit", OPTION_COUNT, OPTION_AT(struct trace_options, string_limit), "N",
-	  "keep at most N bytes (up to 4096) of each string. Default: 256" },
-	{ 0, "ledger", OPTION_STRING, OPTION_AT(struct trace_options, ledger), "FILE",
-	  "write the account of all records there at the end (JSON)" },
-	{ 0, "watermarks", OPTION_FLAG, OPTION_AT(struct trace_options, watermarks), NULL,
-	  "also print up to which time the trace is complete" },
-	{ 0, "strict", OPTION_FLAG, OPTION_AT(struct trace_options, strict), NULL,
-	  "exit with 3 if anything was lost" },
-	{ 'v', "verbose", OPTION_FLAG, OPTION_AT(struct trace_options, verbose), NULL,
-	  "tell on standard error what is set up" },
-	{ 0 },
+	{'e', "events", OPTION_LIST, OPTION_AT(struct trace_options, events), "GROUP[:NAME][,...]",
+	 "what to trace: groups process, sched, signal, sys, or NAMEs of\n"
+	 "one group (a colon claims the rest: -e sys:openat,close);\n"
+	 "repeat -e to mix. Default: process"},
+	{'p', "pid", OPTION_LIST, OPTION_AT(struct trace_options, pids), "PID[,PID]...",
+	 "only these processes, and those that they fork from now on;\n"
+	 "ends when the last of them has"},
+	{'o', "output", OPTION_STRING, OPTION_AT(struct trace_options, output), "FILE",
+	 "write there (mode 0600) and not to standard output"},
+	{'f', "format", OPTION_STRING, OPTION_AT(struct trace_options, format), "FORMAT",
+	 "text (default), json (an object a line), or none (only count)"},
+	{'d', "duration", OPTION_DURATION, OPTION_AT(struct trace_options, duration_ns), "TIME",
+	 "stop after TIME: 10 (seconds), 500ms, 2m"},
+	{'n', "max-events", OPTION_COUNT, OPTION_AT(struct trace_options, max_events), "N",
+	 "stop after N events"},
+	{0, "buffer", OPTION_SIZE, OPTION_AT(struct trace_options, buffer), "SIZE",
+	 "kernel buffers for the whole machine, 7/8 of it for events and\n"
+	 "1/8 for fork, exec and exit; rounded down to powers of two a\n"
+	 "CPU. Default: 16M"},
+	{0, "string-limit", OPTION_COUNT, OPTION_AT(struct trace_options, string_limit), "N",
+	 "keep at most N bytes (up to 4096) of each string. Default: 256"},
+	{0, "ledger", OPTION_STRING, OPTION_AT(struct trace_options, ledger), "FILE",
+	 "write the account of all records there at the end (JSON)"},
+	{0, "watermarks", OPTION_FLAG, OPTION_AT(struct trace_options, watermarks), NULL,
+	 "also print up to which time the trace is complete"},
+	{0, "strict", OPTION_FLAG, OPTION_AT(struct trace_options, strict), NULL,
+	 "exit with 3 if anything was lost"},
+	{'v', "verbose", OPTION_FLAG, OPTION_AT(struct trace_options, verbose), NULL,
+	 "tell on standard error what is set up"},
+	{0},
 };
 
 static const struct command_def trace_command = {
 	.name = "trace",
 	.synopsis = "[OPTION]...",
-	.about = "Prints the kernel's events of all CPUs as one stream in true time order. What was\n"
-		 "lost stands in it as a gap, with its place and count. Needs root, or CAP_BPF and\n"
-		 "CAP_PERFMON. Ctrl-C ends it; SIGUSR1 prints the account so far.",
+	.about =
+		"Prints the kernel's events of all CPUs as one stream in true time order. What was\n"
+		"lost stands in it as a gap, with its place and count. Needs root, or CAP_BPF and\n"
+		"CAP_PERFMON. Ctrl-C ends it; SIGUSR1 prints the account so far.",
 	.after = "Examples:\n"
 		 "  weir trace                              every fork, exec and exit\n"
 		 "  weir trace -e sys:openat,unlink -p 123  files that 123 and its children touch\n"
@@ -155,8 +157,8 @@ static bool select_events(struct trace *t)
 	for (unsigned i = 0; i < t->opts.events.count; i++) {
 		const char *word = t->opts.events.at[i], *colon = strchr(word, ':');
 
-		if (colon ? !select_names(t, word, (size_t)(colon - word), colon + 1) :
-			    !select_groups(t, word))
+		if (colon ? !select_names(t, word, (size_t)(colon - word), colon + 1)
+			  : !select_groups(t, word))
 			return false;
 	}
 	return true;
@@ -252,7 +254,8 @@ static const char *source_name(struct trace *t, uint32_t source)
 	return t->source_names[source];
 }
 
-static void print(struct trace *t, const struct weir_event *event, const struct weir_decoded *decoded)
+static void print(struct trace *t, const struct weir_event *event,
+		  const struct weir_decoded *decoded)
 {
 	struct sink_event item = {
 		.event = event,
@@ -346,7 +349,8 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 		return;
 	if (!t->printed_since_watermark && watermark_ns - t->last_watermark_ns < WATERMARK_EVERY_NS)
 		return;
-	t->sink->watermark(t->out, watermark_ns, weir_stream__wall_ns(t->stream, watermark_ns), order);
+	t->sink->watermark(t->out, watermark_ns, weir_stream__wall_ns(t->stream, watermark_ns),
+			   order);
 	t->printed_since_watermark = false;
 	t->last_watermark_ns = watermark_ns;
 }
@@ -374,8 +378,8 @@ static struct weir_source_info *all_sources(struct trace *t, uint32_t sources, u
 
 static int write_ledger(struct trace *t, int fd, bool json)
 {
-	struct weir_ledger ledger = { .sz = sizeof(ledger) };
-	struct sink_ledger_extra extra = { .self_cpu_ns = cpu_ns() };
+	struct weir_ledger ledger = {.sz = sizeof(ledger)};
+	struct sink_ledger_extra extra = {.self_cpu_ns = cpu_ns()};
 	struct weir_source_info *infos;
 	struct out *out;
 	int err;
@@ -418,7 +422,7 @@ static int write_ledger_file(struct trace *t)
 
 static bool anything_lost(const struct trace *t)
 {
-	struct weir_ledger ledger = { .sz = sizeof(ledger) };
+	struct weir_ledger ledger = {.sz = sizeof(ledger)};
 
 	weir_stream__ledger(t->stream, &ledger);
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
@@ -437,7 +441,8 @@ static size_t floor_power_of_two(uint64_t n)
 /* Sizes of one CPU's two rings; false, and said why, when the buffer is too small or too large. */
 static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *event_bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+		 cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t least = 8 * page * cpus, share = t->opts.buffer / cpus;
 
 	*life_bytes = floor_power_of_two(share / 8);
@@ -449,7 +454,8 @@ static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *even
 		return false;
 	}
 	if (*event_bytes > 1u << 30) {
-		SAY("--buffer is too large: at most 1G a CPU, so %lluG here", (unsigned long long)cpus);
+		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
+		    (unsigned long long)cpus);
 		return false;
 	}
 	return true;
@@ -508,13 +514,14 @@ static bool open_stream(struct trace *t)
 		SAY("cannot make the stream: %s", strerror(errno));
 		return false;
 	}
-	t->cgroupfs = cgroupfs__open();
+	t->cgroupfs = cgroupfs__open(NULL);
 	if (t->cgroupfs)
-		tasks__set_cgroup_resolver(t->tasks, cgroupfs__path, t->cgroupfs);
+		tasks__set_cgroup_resolver(t->tasks, cgroupfs__resolve, t->cgroupfs);
 	return true;
 }
 
-static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, const char *cgroup_path)
+static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe,
+		    const char *cgroup_path)
 {
 	struct trace *t = ctx;
 
@@ -653,7 +660,7 @@ static int trace(struct trace *t)
 
 int cmd_trace(int argc, char **argv)
 {
-	struct trace t = { .out_fd = -1 };
+	struct trace t = {.out_fd = -1};
 	int status, operand;
 
 	operand = options__parse(&trace_command, argc, argv, &t.opts, &status);
