@@ -284,10 +284,19 @@ static void hex_string(struct out *out, uint64_t value)
 	out__used(out, p);
 }
 
+/* The address of what could not be read. Nobody reads at 0, so that means: not even that is known. */
+static void unread(struct out *out, uint64_t address)
+{
+	if (address)
+		hex_string(out, address);
+	else
+		out__str(out, "null");
+}
+
 static void value(struct out *out, const struct weir_arg *arg)
 {
 	if (arg->flags & WEIR_ARG_UNREAD) {
-		hex_string(out, arg->u);
+		unread(out, arg->u);
 		return;
 	}
 	switch (arg->kind) {

@@ -14,6 +14,9 @@
 #include <errno.h>
 #include <time.h>
 
+#define STRING_STEP 512 /* bytes of a string for which room is made at a time */
+#define ESCAPE_MAX  4	/* what one byte can become: \xNN */
+
 /* HH:MM:SS.nnnnnnnnn; the part before the point is made once a second. */
 static void clock_time(struct out *out, int64_t wall_ns)
 {
@@ -53,10 +56,16 @@ static char *put_safe(char *p, uint8_t c)
 
 static void safe(struct out *out, const char *bytes, size_t len)
 {
-	size_t i;
+	while (len) {
+		size_t step = len < STRING_STEP ? len : STRING_STEP, i;
+		char *p = out__room(out, step * ESCAPE_MAX);
 
-	for (i = 0; i < len; i++)
-		out__used(out, put_safe(out__room(out, 4), (uint8_t)bytes[i]));
+		for (i = 0; i < step; i++)
+			p = put_safe(p, (uint8_t)bytes[i]);
+		out__used(out, p);
+		bytes += step;
+		len -= step;
+	}
 }
 
 static void quoted(struct out *out, const char *bytes, size_t len)
@@ -149,7 +158,9 @@ static void address(struct out *out, const char *bytes, size_t len)
 static void value(struct out *out, const struct weir_arg *arg)
 {
 	if (arg->flags & WEIR_ARG_UNREAD) {
-		out__hex(out, arg->u);
+		/* Nobody reads at 0: then not even the address is known. */
+		if (arg->u)
+			out__hex(out, arg->u);
 		out__char(out, '?');
 		return;
 	}
