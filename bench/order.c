@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * order - what it costs to put the records of many rings into the order of time.
+ *
+ * ns a record from the bytes in the rings to a callback that reads one field of the payload: the
+ * library beside an unsorted loop of libbpf's kind, a heap, and sorting everything; on the same
+ * bytes, in turns within one run, so that what else the machine does falls on all alike. Each reader
+ * is checked first: every record once, in order where it promises order.
+ */
+#include "bench/readers.h"
+#include "bench/sample.h"
+
+#include <err.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WEIR, UNSORTED, HEAP, SORT, READERS };
+
+static const struct reader *const readers[READERS] = {
+	[WEIR] = &reader__weir,
+	[UNSORTED] = &reader__unsorted,
+	[HEAP] = &reader__heap,
+	[SORT] = &reader__sort,
+};
+
+#define TARGET_SMALL_NS 9.0 /* for polls of up to SMALL_RECORDS */
+#define TARGET_LARGE_NS 15.0
+#define SMALL_RECORDS	16384u
+
+#define CHECKED_POLLS 2
+
+struct list {
+	unsigned count, value[16];
+};
+
+struct options {
+	struct list records, bursts, rings;
+	unsigned step_ns;
+	unsigned polls; /* 0: by the size of a poll */
+	const char *only;
+};
+
+static bool chosen(const struct options *o, size_t reader)
+{
+	return !o->only || !strcmp(o->only, readers[reader]->name);
+}
+
+static void read_once(const struct reader *reader, void *state, struct synth *synth,
+		      struct sink *sink, struct sample *sample)
+{
+	uint64_t begin_ns, end_ns;
+
+	synth__fill(synth);
+	memset(sink, 0, sizeof(*sink));
+	begin_ns = sample__now_ns();
+	reader->read(state);
+	end_ns = sample__now_ns();
+	sample__add(sample, (double)(end_ns - begin_ns) / synth->shape.records);
+	if (sink->records != synth->shape.records || sink->sum != synth->sum)
+		errx(1, "%s: %lu records with sum %lu, not %u with %lu", reader->name,
+		     sink->records, sink->sum, synth->shape.records, synth->sum);
+	if (reader->sorted && sink->steps_back)
+		errx(1, "%s: %lu records out of order", reader->name, sink->steps_back);
+}
+
+/* `polls` epochs through all chosen readers; with each another one begins. */
+static void read_epochs(const struct options *o, struct synth *synth, unsigned polls, bool checking,
+			struct sample *samples)
+{
+	struct sink sink[READERS] = {0};
+	void *state[READERS];
+
+	for (size_t i = 0; i < READERS; i++)
+		state[i] = readers[i]->open(synth, &sink[i], checking);
+	for (unsigned poll = 0; poll < polls; poll++) {
+		for (size_t k = 0; k < READERS; k++) {
+			size_t i = (k + poll) % READERS;
+
+			if (chosen(o, i))
+				read_once(readers[i], state[i], synth, &sink[i], &samples[i]);
+		}
+		synth__advance(synth);
+	}
+	for (size_t i = 0; i < READERS; i++)
+		readers[i]->close(state[i]);
+}
+
+static void print_head(const struct options *o)
+{
+	printf("%8s %6s %6s", "records", "rings", "burst");
+	for (size_t i = 0; i < READERS; i++)
+		if (chosen(o, i))
+			printf("  %16s", readers[i]->name);
+	if (!o->only)
+		printf("  %9s  %9s", "weir/uns.", "heap/weir");
+	printf("  target\n");
+}
+
+static void print_row(const struct options *o, const struct shape *shape, struct sample *samples)
+{
+	double target = shape->records <= SMALL_RECORDS ? TARGET_SMALL_NS : TARGET_LARGE_NS;
+	double weir = sample__min(&samples[WEIR]);
+
+	printf("%8u %6u %6u", shape->records, shape->rings, shape->burst);
+	for (size_t i = 0; i < READERS; i++)
+		if (chosen(o, i))
+			printf("  %7.2f (%6.2f)", sample__min(&samples[i]),
+			       sample__median(&samples[i]));
+	if (!o->only)
+		printf("  %9.2f  %9.2f", weir / sample__min(&samples[UNSORTED]),
+		       sample__min(&samples[HEAP]) / weir);
+	printf("  %4.1f %s\n", target, weir <= target ? "met" : "MISSED");
+	fflush(stdout);
+}
+
+static void measure(const struct options *o, const struct shape *shape)
+{
+	unsigned polls = o->polls ? o->polls : shape->records > SMALL_RECORDS ? 9 : 101;
+	struct sample checked[READERS] = {0}, samples[READERS] = {0};
+	struct synth synth;
+
+	synth__make(&synth, shape);
+	read_epochs(o, &synth, CHECKED_POLLS, true, checked);
+	read_epochs(o, &synth, polls, false, samples);
+	print_row(o, shape, samples);
+	synth__free(&synth);
+	for (size_t i = 0; i < READERS; i++) {
+		sample__free(&checked[i]);
+		sample__free(&samples[i]);
+	}
+}
+
+static unsigned number(const char *text)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || end == text || !value || value > 1u << 24)
+		errx(2, "%s: a number from 1 to %u is needed", text, 1u << 24);
+	return (unsigned)value;
+}
+
+static struct list numbers(char *text)
+{
+	struct list list = {0};
+
+	for (char *one = strtok(text, ","); one; one = strtok(NULL, ",")) {
+		if (list.count == sizeof(list.value) / sizeof(list.value[0]))
+			errx(2, "too many numbers");
+		list.value[list.count++] = number(one);
+	}
+	return list;
+}
+
+static void usage(void)
+{
+	errx(2, "usage: order [-c CPU] [-n RECORDS,...] [-r RINGS,...] [-b BURST,...] [-s STEP_NS] "
+		"[-p POLLS] [-o READER]");
+}
+
+static struct options parse(int argc, char **argv)
+{
+	struct options o = {
+		.records = {2, {16384, 1048576}},
+		.bursts = {2, {1, 20}},
+		.rings = {6, {2, 8, 32, 128, 512, 1024}},
+		.step_ns = 100,
+	};
+	int opt;
+
+	while ((opt = getopt(argc, argv, "c:n:r:b:s:p:o:")) != -1) {
+		if (opt == 'c')
+			sample__pin(atoi(optarg));
+		else if (opt == 'n')
+			o.records = numbers(optarg);
+		else if (opt == 'r')
+			o.rings = numbers(optarg);
+		else if (opt == 'b')
+			o.bursts = numbers(optarg);
+		else if (opt == 's')
+			o.step_ns = number(optarg);
+		else if (opt == 'p')
+			o.polls = number(optarg);
+		else if (opt == 'o')
+			o.only = optarg;
+		else
+			usage();
+	}
+	if (optind != argc)
+		usage();
+	return o;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = parse(argc, argv);
+
+	print_head(&o);
+	for (unsigned n = 0; n < o.records.count; n++) {
+		for (unsigned b = 0; b < o.bursts.count; b++) {
+			for (unsigned r = 0; r < o.rings.count; r++) {
+				struct shape shape = {
+					.rings = o.rings.value[r],
+					.burst = o.bursts.value[b],
+					.records = o.records.value[n],
+					.step_ns = o.step_ns,
+				};
+
+				measure(&o, &shape);
+			}
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * readers.h - ways to read many rings, as a table of functions: weir's, and what one would do without.
+ */
+#ifndef WEIR_BENCH_READERS_H
+#define WEIR_BENCH_READERS_H
+
+#include "bench/synth.h"
+
+#include <stdbool.h>
+
+/* What the callbacks have seen. */
+struct sink {
+	uint64_t records, sum; /* of the field that is read */
+	/* Kept only while checking: */
+	uint64_t steps_back; /* in (stamp, source, sequence) */
+	uint64_t last_ns;
+	uint32_t last_source, last_seq;
+};
+
+/*
+ * `checking`: look at everything that was promised of each record; else the callback reads one
+ * field of the payload, which is what is timed.
+ */
+struct reader {
+	const char *name;
+	bool sorted; /* promises the order (stamp, source, sequence) */
+	/* State for a set of rings; exits with a message when there is no memory. */
+	void *(*open)(struct synth *synth, struct sink *sink, bool checking);
+	/* Everything that the rings hold, up to their producers' positions. */
+	void (*read)(void *state);
+	void (*close)(void *state);
+};
+
+extern const struct reader reader__weir, reader__unsorted, reader__heap, reader__sort;
+
+/* libbpf's kind of callback: bytes of one record, its head included. */
+typedef int (*sample_fn)(void *ctx, void *data, size_t size);
+
+/* The callback for readers that have libbpf's kind; its ctx is the sink. */
+sample_fn sink__sample(bool checking);
+/* One record, looked at in full. */
+void sink__check(struct sink *sink, const struct synth_record *record);
+
+#endif /* WEIR_BENCH_READERS_H */
