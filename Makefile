@@ -5,6 +5,8 @@
 BUILD ?= build
 ASAN = $(BUILD)-asan
 TSAN = $(BUILD)-tsan
+FUZZ = $(BUILD)-fuzz
+SECONDS ?= 60
 SANITIZE = env CC=clang scripts/build
 # Clang's sanitizers leave symbols to their run-time (b_lundef), and old run-times know only
 # address layouts without much randomness (setarch).
@@ -17,7 +19,7 @@ export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all demo check lint unit model live soak bench asan tsan expected format install deps \
+.PHONY: all demo check lint unit model live soak bench asan tsan fuzz expected format install deps \
 	clean help
 
 all:		## build the program, build/weir
@@ -54,6 +56,11 @@ tsan:		## model tests, those with threads among them, under ThreadSanitizer
 	@$(SANITIZE) $(TSAN) $(SANITIZE_OPTIONS) -Db_sanitize=thread
 	@$(SANITIZED) --build $(TSAN) model
 
+fuzz:		## fuzz the stream and the decoder, SECONDS=60 each
+	@scripts/deps check check
+	@$(SANITIZE) $(FUZZ) $(SANITIZE_OPTIONS) -Db_sanitize=address,undefined -Dfuzz=$(SECONDS)
+	@$(SANITIZED) --build $(FUZZ) --verbose fuzz
+
 expected:	## count the tests anew, after adding or removing some (root)
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) --update lint unit model live
@@ -70,7 +77,7 @@ deps:		## install the Debian packages that building and testing need (root)
 	@scripts/deps install check
 
 clean:		## remove what was built
-	@rm -rf $(BUILD) $(ASAN) $(TSAN)
+	@rm -rf $(BUILD) $(ASAN) $(TSAN) $(FUZZ)
 
 help:		## this list
 	@awk -F ':.*## ' '/^[a-z][a-z ]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
