@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import cases
+import exports
 import files
 import includes
 import tree
@@ -81,6 +82,19 @@ class Includes(unittest.TestCase):
 
     def test_a_file_in_no_room(self):
         self.assertTrue(includes.check("lib/new.c", "int x;\n", KNOWN))
+
+
+class Exports(unittest.TestCase):
+    def test_what_a_header_declares(self):
+        self.assertEqual(exports.declared("""
+/* see weir_stream__gone() */
+int weir_stream__poll(struct weir_stream *stream, int timeout_ms);
+typedef int (*weir_event_fn)(void *ctx);
+static inline int weir_stream__twice(int x)
+{
+	return weir_stream__once(x);
+}
+"""), {"weir_stream__poll"})
 
 
 class Files(unittest.TestCase):
