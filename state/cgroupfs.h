@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cgroupfs.h - paths of cgroups on the running machine, by their ids: the resolver for
+ * tasks__set_cgroup_resolver().
+ */
+#ifndef WEIR_CGROUPFS_H
+#define WEIR_CGROUPFS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroupfs;
+
+/*
+ * Find where v2 is mounted, on hybrid hosts too. mountinfo: NULL for this process's own, or a file
+ * like it. NULL and errno: ENOENT, v2 is mounted nowhere; or open(2)'s, ENOMEM.
+ */
+struct cgroupfs *cgroupfs__open(const char *mountinfo);
+void cgroupfs__close(struct cgroupfs *cgroupfs);
+
+/*
+ * Write the path of a v2 cgroup (hierarchy 0), from the hierarchy's root, and return its length. ctx
+ * is the struct cgroupfs. Errors: ENOENT, there is none with this id, or not that this mount shows;
+ * ENAMETOOLONG.
+ */
+int cgroupfs__resolve(void *ctx, uint64_t cgroup_id, uint32_t hierarchy, char *buf, size_t len);
+
+#endif /* WEIR_CGROUPFS_H */
