@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define BPF_RINGBUF_HDR	    8u
+#define BPF_RINGBUF_ALIGN   8u
 #define BPF_RINGBUF_BUSY    (1u << 31)
 #define BPF_RINGBUF_DISCARD (1u << 30)
 
@@ -46,8 +47,8 @@ static inline const void *bpf_ringbuf__at(const uint8_t *data, uint64_t mask, ui
 }
 
 /*
- * Take one step. *rec_pos: where the record's header stands; *rec: its head; *len: bytes after
- * struct weir_record.
+ * Take one step. `head` must be at most a ring away. *rec_pos: where the record's header stands;
+ * *rec: its head; *len: bytes after struct weir_record.
  */
 static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, uint64_t head,
 						      uint64_t *rec_pos,
@@ -58,8 +59,14 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 	uint32_t word, bytes;
 	uint64_t stride;
 
-	if (!left)
-		return BPF_RINGBUF_END;
+	/* Also where the head is behind us; and what is shorter than a header is not one. */
+	if (__builtin_expect((int64_t)left < (int64_t)BPF_RINGBUF_HDR, 0)) {
+		if ((int64_t)left <= 0)
+			return BPF_RINGBUF_END;
+		*rec_pos = rb->pos;
+		rb->pos = head;
+		return BPF_RINGBUF_BROKEN;
+	}
 	at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos);
 	/*
 	 * Pairs with the kernel's xchg() of the length in bpf_ringbuf_commit(): once BUSY is seen

@@ -123,10 +123,13 @@ static int drain(struct ring *ring)
 	}
 }
 
-/* A head that is more than a ring away from the tail is no position: take it for the tail's. */
+/*
+ * A head that is more than a ring away from the tail, or where no record can begin, is no position:
+ * take it for the tail's.
+ */
 static void check_head(struct ring *ring)
 {
-	if (ring->latest.pos - ring->rb.pos > ring->size)
+	if (ring->latest.pos - ring->rb.pos > ring->size || ring->latest.pos % BPF_RINGBUF_ALIGN)
 		ring->latest.pos = ring->rb.pos;
 }
 
