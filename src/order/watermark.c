@@ -8,16 +8,17 @@ static struct wm_snapshot *at(struct wm_fifo *fifo, unsigned i)
 
 void wm_fifo__push(struct wm_fifo *fifo, const struct wm_snapshot *snapshot)
 {
-	struct wm_snapshot *newest;
+	struct wm_snapshot *merged;
 
+	fifo->newest = *snapshot;
 	if (fifo->count < WM_FIFO_LEN) {
 		*at(fifo, fifo->count++) = *snapshot;
 		return;
 	}
-	newest = at(fifo, WM_FIFO_LEN - 1);
-	newest->bound_ns = snapshot->bound_ns;
-	newest->attempts = snapshot->attempts;
-	newest->pos = snapshot->pos;
+	merged = at(fifo, WM_FIFO_LEN - 1);
+	merged->bound_ns = snapshot->bound_ns;
+	merged->attempts = snapshot->attempts;
+	merged->pos = snapshot->pos;
 }
 
 bool wm_fifo__reach(struct wm_fifo *fifo, uint64_t pos, struct wm_snapshot *out)
@@ -31,5 +32,8 @@ bool wm_fifo__reach(struct wm_fifo *fifo, uint64_t pos, struct wm_snapshot *out)
 		fifo->count--;
 		reached = true;
 	}
+	/* All of it: the last one counts with its own T, however many were merged while it waited. */
+	if (reached && !fifo->count)
+		*out = fifo->newest;
 	return reached;
 }

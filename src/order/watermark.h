@@ -24,6 +24,7 @@ struct wm_snapshot {
 struct wm_fifo {
 	struct wm_snapshot entry[WM_FIFO_LEN];
 	unsigned first, count;
+	struct wm_snapshot newest; /* as it was pushed, also when it had to be merged */
 };
 
 /*
