@@ -310,6 +310,7 @@ int calls__apply(struct calls *calls, const struct weir_event *event)
 	} kinds[] = {
 		{WEIR_T_SYS_ENTER, sizeof(struct weir_sys_enter), on_enter},
 		{WEIR_T_SYS_EXIT, sizeof(struct weir_sys_exit), on_exit_of_call},
+		{WEIR_T_FORK, sizeof(struct weir_fork), on_fork},
 		{WEIR_T_EXEC, sizeof(struct weir_exec), on_exec},
 		{WEIR_T_EXIT, sizeof(struct weir_exit), on_thread_end},
 	};
