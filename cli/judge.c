@@ -29,16 +29,12 @@ struct source {
 	size_t letters;	 /* of the name, before its number */
 	uint64_t number; /* NOT_NUMBERED: the name does not end with one */
 	struct judge_count count;
-	bool has_numbers;
-	uint64_t least;	      /* numbers seen or lost lie in [least, end) */
-	uint64_t end;	      /* never less than seen_end */
-	uint64_t seen_end;    /* the highest number seen, and 1 */
-	uint64_t lost;	      /* numbers that gaps have taken */
-	uint64_t end_gap_seq; /* where the gap begins that reaches up to `end` */
-	uint64_t
-		over_line; /* since which line there are more than there can be; 0: there are not */
-	uint64_t even_line; /* up to which line every number was delivered or in a gap */
-	uint64_t last_line;
+	uint64_t least;	     /* numbers seen or lost lie in [least, end) */
+	uint64_t end;	     /* never less than seen_end */
+	uint64_t seen_end;   /* the highest number seen, and 1 */
+	uint64_t lost;	     /* numbers that gaps have taken */
+	uint64_t even_line;  /* up to here, every number from 0 on was delivered or in a gap */
+	uint64_t first_line; /* of this source */
 	uint64_t seen[WINDOW_WORDS]; /* a bit a number, of the last WINDOW below seen_end */
 };
 
@@ -346,32 +342,34 @@ static bool see(struct source *s, uint64_t seq)
 	return true;
 }
 
-static void reach(struct source *s, uint64_t first, uint64_t end)
-{
-	if (!s->has_numbers || first < s->least)
-		s->least = first;
-	s->has_numbers = true;
-	if (end > s->end)
-		s->end = end;
-}
-
 static uint64_t add_up(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Note whether the numbers delivered and lost are all there are, or more than there are. */
-static void note_account(struct source *s, uint64_t line)
+/*
+ * Numbers in [first, end) were delivered or lost. No two of either kind are the same, and all lie in
+ * [least, end): so there are never more of them than that has room for.
+ */
+static bool take_numbers(struct source *s, uint64_t first, uint64_t end, uint64_t line,
+			 struct judge_verdict *out)
 {
-	uint64_t have = add_up(s->count.events, s->lost), room = s->end - s->least;
+	uint64_t have = add_up(s->count.events, s->lost);
 
-	if (have <= room)
-		s->over_line = 0;
-	else if (!s->over_line)
-		s->over_line = line;
-	if (have == room)
+	if (!s->first_line || first < s->least)
+		s->least = first;
+	if (!s->first_line)
+		s->first_line = line;
+	if (end > s->end)
+		s->end = end;
+	if (have == s->end)
 		s->even_line = line;
-	s->last_line = line;
+	if (have <= s->end - s->least)
+		return true;
+	return broken(out, "G4 loss", line,
+		      "of the numbers %" PRIu64 " to %" PRIu64 " of %s, %" PRIu64
+		      " are delivered and %" PRIu64 " in gaps: more than there are",
+		      s->least, s->end - 1, s->name, s->count.events, s->lost);
 }
 
 static bool take_record(struct judge *judge, struct source *s, const struct judge_line *line,
@@ -384,9 +382,7 @@ static bool take_record(struct judge *judge, struct source *s, const struct judg
 			      "seq %" PRIu64 " of %s, ts %" PRIu64
 			      ", comes twice: each record is delivered once",
 			      line->seq, s->name, line->stamp_ns);
-	reach(s, line->seq, line->seq + 1);
-	note_account(s, line->no);
-	return true;
+	return take_numbers(s, line->seq, line->seq + 1, line->no, out);
 }
 
 static void count_gap(struct judge_count *count, const struct weir_gap *gap)
@@ -417,17 +413,13 @@ static bool take_gap(struct judge *judge, struct source *s, const struct judge_l
 	count_gap(&s->count, gap);
 	if (!line->has_seq)
 		return true;
-	if (gap->lost > UINT64_MAX - line->seq)
+	if (gap->seq_end < line->seq || gap->lost > gap->seq_end - line->seq)
 		return broken(out, "G4 loss", line->no,
-			      "a gap of %s takes %" PRIu64 " numbers from seq %" PRIu64
-			      " on: so many there are not",
-			      s->name, gap->lost, line->seq);
-	if (line->seq + gap->lost >= s->end)
-		s->end_gap_seq = line->seq;
-	reach(s, line->seq, line->seq + gap->lost);
+			      "a gap of %s has %" PRIu64 " lost from seq %" PRIu64
+			      " to before %" PRIu64 ": so many there are not",
+			      s->name, gap->lost, line->seq, gap->seq_end);
 	s->lost = add_up(s->lost, gap->lost);
-	note_account(s, line->no);
-	return true;
+	return take_numbers(s, line->seq, gap->seq_end, line->no, out);
 }
 
 static void count_marks(struct judge_count *count, const struct judge_line *line)
@@ -462,43 +454,25 @@ bool judge__line(struct judge *judge, const struct judge_line *line, struct judg
 	return line->kind != JUDGE_GAP || take_gap(judge, source, line, out);
 }
 
-/*
- * Joined losses are one gap over numbers that were delivered as well, and it does not say up to
- * which. So when the highest numbers of all are such a gap's, how many there are is not known.
- */
-static bool is_end_known(const struct source *s)
+static bool end_source(const struct source *s, struct judge_verdict *out)
 {
-	return s->end == s->seen_end || s->end_gap_seq >= s->seen_end;
-}
+	uint64_t have = s->count.events + s->lost;
 
-static bool end_source(const struct source *s, bool complete, struct judge_verdict *out)
-{
-	uint64_t have = add_up(s->count.events, s->lost);
-
-	if (!s->has_numbers)
+	if (have >= s->end)
 		return true;
-	if (s->over_line && is_end_known(s))
-		return broken(out, "G4 loss", s->over_line,
-			      "%s has numbers %" PRIu64 " to %" PRIu64
-			      ", and from here on more: %" PRIu64 " delivered and %" PRIu64
-			      " lost, as its gaps have it",
-			      s->name, s->least, s->end - 1, s->count.events, s->lost);
-	if (!complete || have >= s->end)
-		return true;
-	return broken(out, "G4 loss", s->even_line ? s->even_line : s->last_line,
-		      "after this line, numbers of %s are missing: it has 0 to %" PRIu64
-		      ", of these %" PRIu64 " delivered and %" PRIu64 " lost, and %" PRIu64
-		      " neither",
+	return broken(out, "G4 loss", s->even_line ? s->even_line : s->first_line,
+		      "numbers of %s are missing after this line: it has 0 to %" PRIu64
+		      ", of these %" PRIu64 " delivered, %" PRIu64 " lost, and %" PRIu64 " neither",
 		      s->name, s->end - 1, s->count.events, s->lost, s->end - have);
 }
 
-bool judge__end(struct judge *judge, bool complete, struct judge_verdict *out)
+bool judge__complete(const struct judge *judge, struct judge_verdict *out)
 {
 	struct judge_verdict first = {.line = UINT64_MAX}, this;
 	uint32_t i;
 
 	for (i = 0; i < judge->nr_sources; i++)
-		if (!end_source(judge->sources[i], complete, &this) && this.line < first.line)
+		if (!end_source(judge->sources[i], &this) && this.line < first.line)
 			first = this;
 	*out = first;
 	return first.line == UINT64_MAX;
@@ -528,7 +502,7 @@ const struct judge_count *judge__find(const struct judge *judge, const char *nam
 uint64_t judge__missing(const struct judge *judge, const char *name)
 {
 	const struct source *s = find(judge, name);
-	uint64_t have = s ? add_up(s->count.events, s->lost) : 0;
+	uint64_t have = s ? s->count.events + s->lost : 0;
 
 	return s && s->end > have ? s->end - have : 0;
 }

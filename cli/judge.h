@@ -24,9 +24,9 @@ struct judge_line {
 	enum judge_kind kind;
 	uint64_t stamp_ns;
 	const char *source; /* NULL: the whole machine */
-	bool has_seq;	    /* a gap without one lost records that had no numbers */
+	bool has_seq;	    /* without it, a gap's records had no numbers */
 	uint64_t seq;
-	struct weir_gap gap;
+	struct weir_gap gap; /* seq_end is never 0 with has_seq */
 	bool late, ahead;
 };
 
@@ -52,9 +52,10 @@ void judge__free(struct judge *judge);
 bool judge__line(struct judge *judge, const struct judge_line *line, struct judge_verdict *out);
 
 /*
- * The trace ends here. complete: every number of every source has to be delivered or in a gap.
+ * The trace ends here: is every number of every source, from 0 on, delivered or in a gap? Not so
+ * where a selection turned records away that had numbers.
  */
-bool judge__end(struct judge *judge, bool complete, struct judge_verdict *out);
+bool judge__complete(const struct judge *judge, struct judge_verdict *out);
 
 const struct judge_count *judge__total(const struct judge *judge);
 
@@ -64,7 +65,7 @@ const struct judge_count *judge__source(const struct judge *judge, uint32_t inde
 /* By name; NULL: the trace has no line of it. */
 const struct judge_count *judge__find(const struct judge *judge, const char *name);
 
-/* Numbers of a source that are neither delivered nor in a gap, if its first number is 0. */
+/* Numbers of a source, from 0 on, that are neither delivered nor in a gap. */
 uint64_t judge__missing(const struct judge *judge, const char *name);
 
 #endif /* WEIR_JUDGE_H */

@@ -470,8 +470,11 @@ static void gap(struct out *out, const struct sink_event *se, const struct weir_
 	out__str(out, ",\"event\":\"gap\"");
 	source(out, se);
 	p = out__room(out, FIXED_MAX);
-	if (has_seq(se->event, gap))
+	if (has_seq(se->event, gap)) {
 		p = put_u64(PUT(p, ",\"seq\":"), se->event->seq);
+		p = put_u64(PUT(p, ",\"seq_end\":"),
+			    gap->seq_end ? gap->seq_end : se->event->seq + gap->lost);
+	}
 	p = put_stamp(PUT(p, ",\"from\":"), gap->from_ns);
 	p = put_stamp(PUT(p, ",\"to\":"), gap->to_ns);
 	p = PUT(p, ",\"lost\":");

@@ -43,6 +43,11 @@ struct weir_gap {
 	uint64_t lost;
 	enum weir_cause cause;
 	enum weir_bound bound;
+	/*
+	 * The numbers of the lost ones lie in [seq of the event, seq_end). 0: they stand together, so
+	 * that it is seq + lost; other numbers lie between them where losses were joined.
+	 */
+	uint64_t seq_end;
 };
 
 /* The wall clock was set, or the machine slept: wall = stamp + offset changes here. */
