@@ -37,7 +37,7 @@ static void put_file(const char *name, const void *bytes, size_t len)
 }
 
 /* Run with standard output and error caught; returns the exit status. */
-static int run(int argc, char **argv)
+static int run(size_t argc, const char *const *argv)
 {
 	int out = memfd_create("out", 0), err = memfd_create("err", 0);
 	int old_out = dup(STDOUT_FILENO), old_err = dup(STDERR_FILENO), status;
@@ -46,7 +46,7 @@ static int run(int argc, char **argv)
 	fflush(NULL);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
-	status = cmd_verify(argc, argv);
+	status = cmd_verify((int)argc, (char **)argv);
 	fflush(NULL);
 	dup2(old_out, STDOUT_FILENO);
 	dup2(old_err, STDERR_FILENO);
@@ -61,7 +61,8 @@ static int run(int argc, char **argv)
 	return status;
 }
 
-#define RUN(...) run(sizeof((char *[]){__VA_ARGS__}) / sizeof(char *), (char *[]){__VA_ARGS__})
+#define RUN(...) \
+	run(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), (const char *[]){__VA_ARGS__})
 
 static int verify_bytes(const void *bytes, size_t len)
 {
