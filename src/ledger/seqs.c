@@ -143,16 +143,23 @@ bool seqs__see_slow(struct seqs *seqs, uint64_t seq, uint64_t stamp_ns)
 	return true;
 }
 
-/* A hole's bounds as the snapshots and the neighbours' stamps have them, never empty or reversed. */
+/*
+ * A hole's bounds in time, never empty or reversed. The sure ones: the last snapshot did not count
+ * it, so it was tried after that T; this one did, so it was tried before the clock was read again.
+ * The neighbours' stamps narrow that where they lie inside. Where not, they are hostile, or stamps
+ * and numbers crossed (nested producers).
+ */
 static struct hole bounded(const struct seqs *seqs, struct hole hole, uint64_t bound_ns)
 {
-	/* The last snapshot did not count it, so it was tried after that T. */
-	if (hole.from_ns < seqs->floor_ns)
-		hole.from_ns = seqs->floor_ns;
-	/* This one did, so it was tried before the clock was read again. */
-	if (hole.to_ns > bound_ns)
+	/* A hole that had to wait, see below, has its sure bound already. */
+	bool waited = (int64_t)(seqs->settled - hole.first) > 0;
+	uint64_t floor_ns = waited ? hole.from_ns : seqs->floor_ns;
+
+	if (hole.to_ns <= floor_ns || hole.to_ns > bound_ns)
 		hole.to_ns = bound_ns;
-	/* Where numbers and stamps crossed (nested producers), the upper bound is the sure one. */
+	if (hole.from_ns < floor_ns || hole.from_ns >= hole.to_ns)
+		hole.from_ns = floor_ns;
+	/* A clock that stands still. */
 	if (hole.from_ns >= hole.to_ns)
 		hole.from_ns = hole.to_ns ? hole.to_ns - 1 : 0;
 	return hole;
@@ -175,8 +182,14 @@ void seqs__settle(struct seqs *seqs, uint64_t t_ns, uint64_t bound_ns, uint64_t 
 
 		if ((int64_t)(gone.end - attempts) > 0) {
 			/* Its tail was not counted yet: that may still come. */
-			if (gone.missing != gone.end - gone.first)
-				break; /* joined: wait until all of it is below S */
+			if (gone.missing != gone.end - gone.first) {
+				/*
+				 * Joined: wait until all of it is below S. A part of it is by now, so
+				 * this T will not be a bound of it.
+				 */
+				*hole = bounded(seqs, gone, UINT64_MAX);
+				break;
+			}
 			gone.end = attempts;
 			gone.missing = attempts - gone.first;
 			hole->first = attempts;

@@ -31,7 +31,7 @@ struct seqs {
 	uint64_t last_ns;   /* stamp of expect - 1 */
 	uint64_t seen;	    /* how many numbers were seen */
 	uint64_t lost;	    /* how many were given up */
-	uint64_t settled;   /* S of the last settled snapshot: all below is seen or lost */
+	uint64_t settled;   /* S of the last settled snapshot */
 	uint64_t floor_ns;  /* T of that snapshot: what it did not count happened later */
 	struct hole *holes; /* by number, all of them below expect */
 	size_t count;
