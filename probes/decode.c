@@ -206,16 +206,18 @@ static int decode_blobs(struct decoding *d, uint64_t count)
 	return 0;
 }
 
-static int decode_field(struct decoding *d, const struct field *field)
+static void decode_task(struct decoding *d, const struct field *field, uint64_t value)
 {
-	uint64_t value = fields__value(field, d->payload);
-
 	if (field->use & FIELD_PID)
 		d->out->pid = (uint32_t)value;
 	if (field->use & FIELD_TID)
 		d->out->tid = (uint32_t)value;
 	if (field->use & FIELD_COMM)
 		d->out->comm = d->payload + field->offset;
+}
+
+static int decode_call(struct decoding *d, const struct field *field, uint64_t value)
+{
 	if (field->use & FIELD_NR)
 		d->out->nr = (int32_t)value;
 	if (field->use & FIELD_ABI)
@@ -224,6 +226,17 @@ static int decode_field(struct decoding *d, const struct field *field)
 		decode_call_args(d, field);
 	if (field->use & FIELD_BLOBS)
 		return decode_blobs(d, value);
+	return 0;
+}
+
+static int decode_field(struct decoding *d, const struct field *field)
+{
+	uint64_t value = fields__value(field, d->payload);
+
+	if (field->use & FIELD_TASK)
+		decode_task(d, field, value);
+	if (field->use & FIELD_CALL)
+		return decode_call(d, field, value);
 	if (field->use & FIELD_TAIL)
 		return decode_tail(d, field, value);
 	if ((field->use & FIELD_ARG) && (value || !(field->use & FIELD_NONZERO)))
@@ -260,6 +273,8 @@ int probes__decode(const struct weir_event *event, struct weir_decoded *out)
 	begin(out, desc);
 	d.tail = desc->len;
 	for (unsigned int i = 0; i < desc->nr_fields; i++) {
+		if (!desc->fields[i].use)
+			continue;
 		err = decode_field(&d, &desc->fields[i]);
 		if (err)
 			return err;

@@ -356,43 +356,6 @@ const struct record_desc *fields__find(unsigned int type)
 	return type < FIELDS_TYPES && records[type].fields ? &records[type] : NULL;
 }
 
-static uint64_t load(const void *from, size_t size)
-{
-	uint64_t u64 = 0;
-	uint32_t u32;
-	uint16_t u16;
-	uint8_t u8;
-
-	switch (size) {
-	case 1:
-		memcpy(&u8, from, sizeof(u8));
-		return u8;
-	case 2:
-		memcpy(&u16, from, sizeof(u16));
-		return u16;
-	case 4:
-		memcpy(&u32, from, sizeof(u32));
-		return u32;
-	case 8:
-		memcpy(&u64, from, sizeof(u64));
-	}
-	return u64;
-}
-
-uint64_t fields__value(const struct field *field, const void *payload)
-{
-	uint64_t value;
-
-	if (field->value)
-		return field->value(payload);
-	value = load((const char *)payload + field->offset, field->size);
-	if (field->kind == WEIR_ARG_INT && field->size == sizeof(int32_t))
-		return (uint64_t)(int64_t)(int32_t)value;
-	if (field->kind == WEIR_ARG_BOOL)
-		return field->mask ? !!(value & field->mask) : !!value;
-	return value;
-}
-
 const char *fields__word(const struct field *field, uint64_t value)
 {
 	if (value >= field->nr_words || !field->words[value])

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <weir/decode.h>
 #include <weir/probes.h>
@@ -26,6 +27,8 @@
 #define FIELD_ABI	(1u << 8)  /* its enum weir_abi */
 #define FIELD_CALL_ARGS (1u << 9)  /* its raw arguments, 8 bytes each */
 #define FIELD_BLOBS	(1u << 10) /* how many struct weir_blob stand behind the fixed part */
+#define FIELD_TASK	(FIELD_PID | FIELD_TID | FIELD_COMM)
+#define FIELD_CALL	(FIELD_NR | FIELD_ABI | FIELD_CALL_ARGS | FIELD_BLOBS)
 
 /*
  * A part of the fixed part of a record. Numbers are 1, 2, 4 or 8 bytes in the machine's order,
@@ -63,8 +66,46 @@ struct record_desc {
 /* NULL: no such type; any value is allowed. */
 const struct record_desc *fields__find(unsigned int type);
 
-/* A number out of a payload that is at least as long as the record's fixed part. */
-uint64_t fields__value(const struct field *field, const void *payload);
+static inline uint64_t fields__load(const void *from, unsigned int size)
+{
+	uint64_t u64 = 0;
+	uint32_t u32;
+	uint16_t u16;
+	uint8_t u8;
+
+	switch (size) {
+	case 1:
+		memcpy(&u8, from, sizeof(u8));
+		return u8;
+	case 2:
+		memcpy(&u16, from, sizeof(u16));
+		return u16;
+	case 4:
+		memcpy(&u32, from, sizeof(u32));
+		return u32;
+	case 8:
+		memcpy(&u64, from, sizeof(u64));
+	}
+	return u64;
+}
+
+/*
+ * The number that a field is, out of a payload that is at least as long as the record's fixed part;
+ * 0 where it is none. Inline: it runs for each field of each event.
+ */
+static inline uint64_t fields__value(const struct field *field, const void *payload)
+{
+	uint64_t value;
+
+	if (field->value)
+		return field->value(payload);
+	value = fields__load((const char *)payload + field->offset, field->size);
+	if (field->kind == WEIR_ARG_INT && field->size == sizeof(int32_t))
+		return (uint64_t)(int64_t)(int32_t)value;
+	if (field->kind == WEIR_ARG_BOOL)
+		return field->mask ? !!(value & field->mask) : !!value;
+	return value;
+}
 
 /* Its word; "unknown" where there is none. */
 const char *fields__word(const struct field *field, uint64_t value);

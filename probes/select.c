@@ -205,7 +205,7 @@ static size_t distance(const char *a, const char *b)
 
 /* The known name that looks most like what the user wrote. */
 struct nearest {
-	const char *group; /* look in this one only; NULL: in all, for the very word */
+	const char *group; /* look in this one only; NULL: in all */
 	const char *word;
 	size_t distance; /* of the best so far: it has to be less than this */
 	char best[2 * NAME_LEN_MAX];
@@ -226,7 +226,7 @@ static void compare(struct nearest *nearest, const char *group, const char *even
 {
 	size_t d = distance(nearest->word, event ? event : group);
 
-	if (d >= nearest->distance || (event && !nearest->group && d))
+	if (d >= nearest->distance)
 		return;
 	nearest->distance = d;
 	spell(nearest->best, sizeof(nearest->best), group, event);
