@@ -38,9 +38,10 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	s->start_ns = stream__now(s);
 	s->memory_only = true;
 	s->hotplug.fd = -1;
-	err = merge__init(&s->merge);
+	/* This first: 0 is a descriptor, and free() closes those that don't say that they are none. */
+	err = wake__open(&s->wake);
 	if (!err)
-		err = wake__open(&s->wake);
+		err = merge__init(&s->merge);
 	if (err) {
 		weir_stream__free(s);
 		errno = -err;
@@ -171,8 +172,10 @@ int weir_stream__add_memory_ring(struct weir_stream *s, const struct weir_memory
 	if (err)
 		return err;
 	ring = new_ring(s, source, memory->name, memory->cpu, memory->counters);
-	if (!ring)
+	if (!ring) {
+		s->nr_sources = source;
 		return -ENOMEM;
+	}
 	bind_memory(ring, memory->data, memory->size, memory->producer, memory->consumer);
 	seqs__start(&ring->seqs, __atomic_load_n(&memory->counters->attempts, __ATOMIC_ACQUIRE));
 	list_ring(s, ring);
