@@ -111,10 +111,10 @@ static struct thread *find_or_add(struct calls *calls, uint32_t tid)
 }
 
 /* Hand an open call out, and close it. */
-static int end_call(struct calls *calls, struct thread *thread, enum call_end end,
+static int end_call(struct calls *calls, struct thread *thread, enum weir_call_end end,
 		    const struct weir_event *exit, uint64_t stamp_ns)
 {
-	struct call_view view = {
+	struct weir_call view = {
 		.end = end,
 		.enter = &thread->enter,
 		.exit = exit,
@@ -141,7 +141,7 @@ static int make_room(struct calls *calls, uint64_t stamp_ns)
 
 	while (calls->nr_open >= calls->max_open && !err) {
 		calls->evicted++;
-		err = end_call(calls, thread_of(calls->open.next), CALL_OPEN, NULL, stamp_ns);
+		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, NULL, stamp_ns);
 	}
 	trim_idle(calls);
 	return err;
@@ -173,7 +173,8 @@ static int keep(struct calls *calls, struct thread *thread, const struct weir_ev
 
 static int hand_out_at_once(struct calls *calls, const struct weir_event *event)
 {
-	struct call_view view = {.end = CALL_OPEN, .enter = event, .stamp_ns = event->stamp_ns};
+	struct weir_call view = {
+		.end = WEIR_CALL_OPEN, .enter = event, .stamp_ns = event->stamp_ns};
 	int err = calls->fn(calls->ctx, &view);
 
 	return err ? err : -ENOMEM;
@@ -193,7 +194,7 @@ static int on_enter(struct calls *calls, const struct weir_event *event)
 		return hand_out_at_once(calls, event);
 	/* It can't be in two calls: the exit of the first never came. */
 	if (thread->open)
-		err = end_call(calls, thread, CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
 	if (err)
 		return err;
 	return keep(calls, thread, event) ? hand_out_at_once(calls, event) : 0;
@@ -212,8 +213,8 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 {
 	const struct weir_sys_exit *exit = event->data;
 	struct thread *thread = find(calls, exit->id.tid);
-	struct call_view alone = {
-		.end = thread && thread->newborn ? CALL_BORN : CALL_NO_ENTER,
+	struct weir_call alone = {
+		.end = thread && thread->newborn ? WEIR_CALL_BORN : WEIR_CALL_NO_ENTER,
 		.exit = event,
 		.stamp_ns = event->stamp_ns,
 	};
@@ -223,9 +224,9 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 		thread->newborn = false;
 
 	if (thread && thread->open && belongs(thread, exit))
-		return end_call(calls, thread, CALL_RETURNED, event, event->stamp_ns);
+		return end_call(calls, thread, WEIR_CALL_RETURNED, event, event->stamp_ns);
 	if (thread && thread->open)
-		err = end_call(calls, thread, CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
 	return err ? err : calls->fn(calls->ctx, &alone);
 }
 
@@ -241,7 +242,7 @@ static int on_fork(struct calls *calls, const struct weir_event *event)
 	if (!child)
 		return -ENOMEM;
 	if (child->open)
-		err = end_call(calls, child, CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, child, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
 	child->newborn = true;
 	return err;
 }
@@ -257,7 +258,7 @@ static int on_exec(struct calls *calls, const struct weir_event *event)
 		return 0;
 	leader = find(calls, exec->id.tid);
 	if (leader && leader->open)
-		err = end_call(calls, leader, CALL_NO_RETURN, NULL, event->stamp_ns);
+		err = end_call(calls, leader, WEIR_CALL_NO_RETURN, NULL, event->stamp_ns);
 	if (leader)
 		forget(calls, leader);
 	caller = find(calls, exec->old_tid);
@@ -277,7 +278,7 @@ static int on_thread_end(struct calls *calls, const struct weir_event *event)
 	if (!thread)
 		return 0;
 	if (thread->open)
-		err = end_call(calls, thread, CALL_NO_RETURN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_NO_RETURN, NULL, event->stamp_ns);
 	forget(calls, thread);
 	return err;
 }
@@ -296,7 +297,7 @@ static int on_gap(struct calls *calls, const struct weir_event *event)
 
 		node = node->next;
 		if (event->source == WEIR_SOURCE_NONE || thread->enter.source == event->source)
-			err = end_call(calls, thread, CALL_BROKEN, NULL, event->stamp_ns);
+			err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
 	}
 	return err;
 }
@@ -334,7 +335,7 @@ int calls__finish(struct calls *calls, uint64_t stamp_ns)
 	int err = 0;
 
 	while (!list__empty(&calls->open) && !err)
-		err = end_call(calls, thread_of(calls->open.next), CALL_OPEN, NULL, stamp_ns);
+		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, NULL, stamp_ns);
 	return err;
 }
 

@@ -13,29 +13,14 @@
 #ifndef WEIR_STATE_CALLS_H
 #define WEIR_STATE_CALLS_H
 
+#include <weir/decode.h>
 #include <weir/event.h>
 #include <weir/probes.h>
 
 struct calls;
 
-enum call_end {
-	CALL_RETURNED, /* both halves */
-	CALL_BORN, /* an exit alone: the first thing that a new thread does is return from clone */
-	CALL_NO_ENTER,	/* an exit alone: it was entered before the trace, or the enter is lost */
-	CALL_NO_RETURN, /* the thread ended in it, as in exit_group */
-	CALL_BROKEN,	/* open when its source had a gap: its exit may be lost */
-	CALL_OPEN,	/* still open at the end of the trace, or evicted */
-};
-
-/* One call. Borrowed: valid in the callback only. */
-struct call_view {
-	enum call_end end;
-	const struct weir_event *enter; /* NULL for BORN and NO_ENTER; a copy, payload included */
-	const struct weir_event *exit;	/* NULL unless RETURNED, BORN or NO_ENTER */
-	uint64_t stamp_ns;		/* where it stands in the stream: at its exit, gap or end */
-};
-
-typedef int (*calls_fn)(void *ctx, const struct call_view *call);
+/* The call is borrowed: valid in the callback only. */
+typedef int (*calls_fn)(void *ctx, const struct weir_call *call);
 
 /* max_open 0: 65,536. NULL: ENOMEM. */
 struct calls *calls__new(size_t max_open, calls_fn fn, void *ctx);
@@ -45,7 +30,7 @@ void calls__free(struct calls *calls); /* drops what is open: call calls__finish
  * Feed any event: sys_enter, sys_exit, fork, exec, exit and gaps mean something, the others nothing. Calls
  * that this ends are handed to the callback before it returns; its error is passed on. Errors of its
  * own: EBADMSG, the payload is too short, nothing was changed; ENOMEM: the call is handed out at once
- * as CALL_OPEN.
+ * as WEIR_CALL_OPEN.
  */
 int calls__apply(struct calls *calls, const struct weir_event *event);
 

@@ -48,6 +48,24 @@ enum weir_group {
 	WEIR_GROUPS
 };
 
+/* How a system call ended, as far as the stream tells. */
+enum weir_call_end {
+	WEIR_CALL_RETURNED = 0, /* both halves */
+	WEIR_CALL_BORN, /* an exit alone: the first thing that a new thread does is return from clone */
+	WEIR_CALL_NO_ENTER, /* an exit alone: it was entered before the trace, or the enter is lost */
+	WEIR_CALL_NO_RETURN, /* the thread ended in it, as in exit_group */
+	WEIR_CALL_BROKEN,    /* open when its source had a gap: its exit may be lost */
+	WEIR_CALL_OPEN,	     /* still open at the end of the trace, or no room to remember it */
+};
+
+/* A system call, put together from its halves. */
+struct weir_call {
+	enum weir_call_end end;
+	const struct weir_event *enter; /* NULL for BORN and NO_ENTER */
+	const struct weir_event *exit;	/* NULL unless RETURNED, BORN or NO_ENTER */
+	uint64_t stamp_ns;		/* where it stands in the stream: at its exit, gap or end */
+};
+
 /* A decoded record. Borrowed like the event that it was made from. */
 struct weir_decoded {
 	const char *name; /* "fork", "sys_enter", ... */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_child(int go_fd, int err_fd, char **argv)
+{
+	ssize_t n;
+	char go;
+	int err;
+
+	do
+		n = read(go_fd, &go, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(1);
+	execvp(argv[0], argv);
+	err = errno;
+	/* The pipe is empty and this is less than its atomic size: it can't be cut short. */
+	n = write(err_fd, &err, sizeof(err));
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+static void close_pair(int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int command__fork(struct command *command, char **argv)
+{
+	int go[2], failed[2], err;
+
+	if (pipe2(go, O_CLOEXEC))
+		return -errno;
+	if (pipe2(failed, O_CLOEXEC)) {
+		err = -errno;
+		close_pair(go);
+		return err;
+	}
+	command->pid = fork();
+	if (command->pid < 0) {
+		err = -errno;
+		close_pair(go);
+		close_pair(failed);
+		return err;
+	}
+	if (!command->pid) {
+		close(go[1]);
+		close(failed[0]);
+		run_child(go[0], failed[1], argv);
+	}
+	close(go[0]);
+	close(failed[1]);
+	command->go_fd = go[1];
+	command->err_fd = failed[0];
+	command->wait_status = 0;
+	command->ended = false;
+	return 0;
+}
+
+static void reap(struct command *command, int flags)
+{
+	pid_t pid;
+
+	if (command->ended)
+		return;
+	do
+		pid = waitpid(command->pid, &command->wait_status, flags);
+	while (pid < 0 && errno == EINTR);
+	command->ended = pid == command->pid;
+}
+
+int command__start(struct command *command)
+{
+	ssize_t n = write(command->go_fd, "", 1);
+	int err = 0;
+
+	close(command->go_fd);
+	command->go_fd = -1;
+	if (n != 1)
+		err = EPIPE;
+	else
+		do
+			n = read(command->err_fd, &err, sizeof(err));
+		while (n < 0 && errno == EINTR);
+	close(command->err_fd);
+	command->err_fd = -1;
+	if (err)
+		reap(command, 0);
+	return -err;
+}
+
+bool command__ended(struct command *command)
+{
+	reap(command, WNOHANG);
+	return command->ended;
+}
+
+int command__status(const struct command *command)
+{
+	if (WIFSIGNALED(command->wait_status))
+		return 128 + WTERMSIG(command->wait_status);
+	return WEXITSTATUS(command->wait_status);
+}
+
+void command__abandon(struct command *command)
+{
+	if (command->pid <= 0 || command->go_fd < 0)
+		return;
+	close(command->go_fd);
+	close(command->err_fd);
+	command->go_fd = command->err_fd = -1;
+	reap(command, 0);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * command.h - a program that is started to be watched.
+ *
+ * It is forked first, with all of the caller's rights, and waits; so it can be put into the filter
+ * before it does anything, and weir can give its own rights up without taking the program's.
+ */
+#ifndef WEIR_CLI_COMMAND_H
+#define WEIR_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct command {
+	pid_t pid;
+	int go_fd;  /* closing it is giving up, a byte lets it go */
+	int err_fd; /* errno of an exec that failed, nothing otherwise */
+	int wait_status;
+	bool ended;
+};
+
+/* argv ends with NULL. 0, or -errno. */
+int command__fork(struct command *command, char **argv);
+
+/* Let it go, and see its exec through. 0, or the exec's -errno: it has ended then. */
+int command__start(struct command *command);
+
+/* Has it ended? Reaps it then. */
+bool command__ended(struct command *command);
+
+/* As a shell has it: its exit status, or 128 + the signal that ended it. */
+int command__status(const struct command *command);
+
+/* Take back one that was not started; nothing happens to one that was. */
+void command__abandon(struct command *command);
+
+#endif /* WEIR_CLI_COMMAND_H */
