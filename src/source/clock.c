@@ -52,16 +52,19 @@ const struct weir_clock clock__kernel = {
 uint64_t clock__slew_guard_ns(void)
 {
 	const int64_t stall_ns = 1000000, normal_tick_us = 10000;
-	struct timex tx = {.modes = 0};
-	int64_t ppm;
+	struct timex tx = {.modes = 0}, adjtime_left = {.modes = ADJ_OFFSET_SS_READ};
+	int64_t ppm, offset_us;
 
 	if (adjtimex(&tx) < 0)
 		return 0;
 	/* freq is ppm << 16; a tick 1 us off its normal 10,000 is 100 ppm. */
 	ppm = (tx.freq >> 16) + (tx.tick - normal_tick_us) * 100;
-	/* adjtime() slews 500 ppm on top. */
-	if (tx.offset)
-		ppm += ppm < 0 ? -500 : 500;
+	/* The kernel's own loop works off this part of what is left to it in each second. */
+	offset_us = tx.status & STA_NANO ? tx.offset / 1000 : tx.offset;
+	ppm += offset_us / (4ll << tx.constant);
+	/* And adjtime(3) 500 ppm. */
+	if (adjtimex(&adjtime_left) >= 0 && adjtime_left.offset)
+		ppm += adjtime_left.offset < 0 ? -500 : 500;
 	if (ppm < 0)
 		ppm = -ppm;
 	return (uint64_t)(ppm * stall_ns / 1000000);
