@@ -24,10 +24,17 @@ static int parse_id(const char **at)
 	return (int)id;
 }
 
+static bool ends(const char *list)
+{
+	return !*list || *list == '\n';
+}
+
 int cpus__parse(struct cpus *cpus, const char *list)
 {
 	memset(cpus, 0, sizeof(*cpus));
-	while (*list && *list != '\n') {
+	if (ends(list))
+		return 0;
+	for (;;) {
 		int first = parse_id(&list), last = first;
 
 		if (first < 0)
@@ -40,17 +47,17 @@ int cpus__parse(struct cpus *cpus, const char *list)
 		}
 		for (int cpu = first; cpu <= last; cpu++)
 			cpus->bits[cpu / 64] |= 1ull << (cpu % 64);
-		if (*list == ',')
-			list++;
-		else if (*list && *list != '\n')
+		if (ends(list))
+			return 0;
+		/* Behind a comma stands another id: what ends there was cut off. */
+		if (*list++ != ',')
 			return -EINVAL;
 	}
-	return 0;
 }
 
 static int read_list(struct cpus *cpus, const char *sysfs, const char *file)
 {
-	char path[4096], text[16384];
+	char path[4096], text[5 * CPUS_MAX]; /* no list is longer than all ids and their commas */
 	ssize_t len;
 	int fd, err;
 
@@ -65,6 +72,8 @@ static int read_list(struct cpus *cpus, const char *sysfs, const char *file)
 	close(fd);
 	if (err)
 		return err;
+	if (len == sizeof(text) - 1)
+		return -EINVAL;
 	text[len] = '\0';
 	return cpus__parse(cpus, text);
 }
