@@ -126,9 +126,17 @@ static int decode_abi(struct decoding *d, unsigned int abi)
 	return 0;
 }
 
-static const char *call_arg_name(const struct decoding *d, unsigned int i)
+/* The i-th argument of the call: its name, and what the table knows of it. */
+static struct weir_arg *push_call_arg(struct decoding *d, unsigned int i)
 {
-	return d->call ? d->call->args[i].name : raw_names[i];
+	struct weir_arg *arg;
+
+	if (!d->call)
+		return push(d, raw_names[i], WEIR_ARG_HEX);
+	arg = push(d, d->call->args[i].name, WEIR_ARG_HEX);
+	arg->tag = d->call->args[i].tag;
+	arg->set = d->call->args[i].set;
+	return arg;
 }
 
 static void decode_call_args(struct decoding *d, const struct field *field)
@@ -139,7 +147,7 @@ static void decode_call_args(struct decoding *d, const struct field *field)
 	d->has_call_args = true;
 	d->first_call_arg = d->out->nargs;
 	for (unsigned int i = 0; i < d->nr_call_args; i++)
-		push(d, call_arg_name(d, i), WEIR_ARG_HEX)->u = raw[i];
+		push_call_arg(d, i)->u = raw[i];
 }
 
 /* At a call's entry the argument is there already, as an address; at its exit it is not. */
@@ -147,7 +155,7 @@ static struct weir_arg *blob_arg(struct decoding *d, unsigned int i)
 {
 	if (d->has_call_args)
 		return &d->out->args[d->first_call_arg + i];
-	return push(d, call_arg_name(d, i), WEIR_ARG_HEX);
+	return push_call_arg(d, i);
 }
 
 static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const char *bytes)
@@ -255,6 +263,9 @@ static void begin(struct weir_decoded *out, const struct record_desc *desc)
 	out->nr = -1;
 	out->abi = NULL;
 	out->nargs = 0;
+	out->has_args = true;
+	out->has_ret = false;
+	out->ret = 0;
 }
 
 int probes__decode(const struct weir_event *event, struct weir_decoded *out)
@@ -279,5 +290,49 @@ int probes__decode(const struct weir_event *event, struct weir_decoded *out)
 		if (err)
 			return err;
 	}
+	return 0;
+}
+
+static struct weir_arg *arg_by_name(struct weir_decoded *d, const char *name)
+{
+	for (uint32_t i = 0; i < d->nargs; i++)
+		if (!strcmp(d->args[i].name, name))
+			return &d->args[i];
+	return NULL;
+}
+
+/* The exit's result, and the strings that it could read and the enter could not. */
+static void merge_exit(struct weir_decoded *out, const struct weir_decoded *exit)
+{
+	out->has_ret = true;
+	out->ret = exit->args[0].i;
+	for (uint32_t i = 1; i < exit->nargs; i++) {
+		struct weir_arg *arg = arg_by_name(out, exit->args[i].name);
+
+		if (arg)
+			*arg = exit->args[i];
+	}
+}
+
+int probes__decode_call(const struct weir_call *call, struct weir_decoded *out)
+{
+	struct weir_decoded exit;
+	int err;
+
+	if (call->exit) {
+		err = probes__decode(call->exit, &exit);
+		if (err || call->exit->type != WEIR_T_SYS_EXIT)
+			return err ? err : -EBADMSG;
+	}
+	err = probes__decode(call->enter ? call->enter : call->exit, out);
+	if (err)
+		return err;
+	out->name = "syscall";
+	if (!call->enter) {
+		out->nargs = 0;
+		out->has_args = false;
+	}
+	if (call->exit)
+		merge_exit(out, &exit);
 	return 0;
 }

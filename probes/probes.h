@@ -72,4 +72,10 @@ uint64_t probes__alive(const struct probes *probes);
  */
 int probes__decode(const struct weir_event *event, struct weir_decoded *out);
 
+/*
+ * The same for a call that was put together from its halves: the enter's arguments by name, with the
+ * strings that only the exit could read, and the result. name is "syscall".
+ */
+int probes__decode_call(const struct weir_call *call, struct weir_decoded *out);
+
 #endif /* WEIR_PROBES_USER_H */

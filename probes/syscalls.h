@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/decode.h>
 #include <weir/probes.h>
 
 #define SYSCALL_ARGS_MAX 6
@@ -29,45 +30,10 @@ enum syscall_numbering {
 	SYSCALL_NO_NUMBERING = SYSCALL_NUMBERINGS
 };
 
-/* What an argument is. syscalls.tbl explains the words, in the same order. */
-enum syscall_tag {
-	SYSCALL_TAG_INT = 0,
-	SYSCALL_TAG_UINT,
-	SYSCALL_TAG_LONG,
-	SYSCALL_TAG_HEX,
-	SYSCALL_TAG_SIZE,
-	SYSCALL_TAG_OFF,
-	SYSCALL_TAG_LO,
-	SYSCALL_TAG_HI,
-	SYSCALL_TAG_PAD,
-	SYSCALL_TAG_FD,
-	SYSCALL_TAG_DIRFD,
-	SYSCALL_TAG_PID,
-	SYSCALL_TAG_UID,
-	SYSCALL_TAG_GID,
-	SYSCALL_TAG_SIG,
-	SYSCALL_TAG_MODE,
-	SYSCALL_TAG_DEV,
-	SYSCALL_TAG_FLAGS,
-	SYSCALL_TAG_ENUM,
-	SYSCALL_TAG_PATH,
-	SYSCALL_TAG_STR,
-	SYSCALL_TAG_ARGV,
-	SYSCALL_TAG_ENVP,
-	SYSCALL_TAG_SOCKADDR,
-	SYSCALL_TAG_PTR,
-	SYSCALL_TAG_BUF,
-	SYSCALL_TAG_OUTBUF,
-	SYSCALL_TAG_IN,
-	SYSCALL_TAG_OUT,
-	SYSCALL_TAG_INOUT,
-	SYSCALL_TAGS
-};
-
 struct syscall_arg {
 	const char *name; /* as tracefs calls it */
 	const char *set;  /* "open", "timespec"; NULL where the tag has none */
-	enum syscall_tag tag;
+	enum weir_tag tag;
 };
 
 /*

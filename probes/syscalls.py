@@ -105,7 +105,7 @@ def mask(bits):
 
 def arg_to_c(arg):
     set_name = f'"{arg["set"]}"' if arg["set"] else "NULL"
-    return f'{{ "{arg["name"]}", {set_name}, SYSCALL_TAG_{arg["tag"].upper()} }}'
+    return f'{{ "{arg["name"]}", {set_name}, WEIR_TAG_{arg["tag"].upper()} }}'
 
 
 def read(path):

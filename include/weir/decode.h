@@ -26,9 +26,47 @@ enum weir_arg_kind {
 #define WEIR_ARG_CUT	(1u << 0) /* the bytes were longer */
 #define WEIR_ARG_UNREAD (1u << 1) /* the bytes could not be read: u has the address */
 
+/* What an argument of a system call is: the words are those of probes/syscalls.tbl. */
+enum weir_tag {
+	WEIR_TAG_NONE = 0, /* no argument of a call */
+	WEIR_TAG_INT,
+	WEIR_TAG_UINT,
+	WEIR_TAG_LONG,
+	WEIR_TAG_HEX,
+	WEIR_TAG_SIZE,
+	WEIR_TAG_OFF,
+	WEIR_TAG_LO,
+	WEIR_TAG_HI,
+	WEIR_TAG_PAD,
+	WEIR_TAG_FD,
+	WEIR_TAG_DIRFD,
+	WEIR_TAG_PID,
+	WEIR_TAG_UID,
+	WEIR_TAG_GID,
+	WEIR_TAG_SIG,
+	WEIR_TAG_MODE,
+	WEIR_TAG_DEV,
+	WEIR_TAG_FLAGS,
+	WEIR_TAG_ENUM,
+	WEIR_TAG_PATH,
+	WEIR_TAG_STR,
+	WEIR_TAG_ARGV,
+	WEIR_TAG_ENVP,
+	WEIR_TAG_SOCKADDR,
+	WEIR_TAG_PTR,
+	WEIR_TAG_BUF,
+	WEIR_TAG_OUTBUF,
+	WEIR_TAG_IN,
+	WEIR_TAG_OUT,
+	WEIR_TAG_INOUT,
+	WEIR_TAGS
+};
+
 struct weir_arg {
 	const char *name;
 	enum weir_arg_kind kind;
+	enum weir_tag tag; /* of a system call's argument */
+	const char *set;   /* the family of a flags, enum, in, out or inout tag; NULL: none */
 	uint32_t flags;
 	uint64_t u;
 	int64_t i;
@@ -75,6 +113,9 @@ struct weir_decoded {
 	const char *syscall; /* sys_*: its name ("openat"), or NULL when the number is unknown */
 	int32_t nr;	     /* sys_*: number; -1 otherwise */
 	const char *abi;     /* sys_*: NULL when native, else "i386", "x32", "arm" */
+	bool has_args;	     /* false: an exit alone, whose arguments nobody has seen */
+	bool has_ret;	     /* a call that returned: ret */
+	int64_t ret;	     /* result, or -errno */
 	uint32_t nargs;
 	struct weir_arg args[WEIR_ARGS_MAX];
 };

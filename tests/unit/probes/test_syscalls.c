@@ -86,7 +86,7 @@ static void test_every_call_is_found(void **state)
 
 static bool is_string(enum syscall_tag tag)
 {
-	return tag == SYSCALL_TAG_PATH || tag == SYSCALL_TAG_STR;
+	return tag == WEIR_TAG_PATH || tag == WEIR_TAG_STR;
 }
 
 static void check_masks(const struct syscall_desc *call)
@@ -98,11 +98,11 @@ static void check_masks(const struct syscall_desc *call)
 		const struct syscall_arg *arg = &call->args[i];
 
 		assert_non_null(arg->name);
-		assert_true(arg->tag < SYSCALL_TAGS);
+		assert_true(arg->tag < WEIR_TAGS);
 		assert_int_equal(call->string_args >> i & 1, is_string(arg->tag));
-		assert_int_equal(call->strv_args >> i & 1, arg->tag == SYSCALL_TAG_ARGV);
-		assert_int_equal(call->sockaddr_arg == i, arg->tag == SYSCALL_TAG_SOCKADDR);
-		sockaddrs += arg->tag == SYSCALL_TAG_SOCKADDR;
+		assert_int_equal(call->strv_args >> i & 1, arg->tag == WEIR_TAG_ARGV);
+		assert_int_equal(call->sockaddr_arg == i, arg->tag == WEIR_TAG_SOCKADDR);
+		sockaddrs += arg->tag == WEIR_TAG_SOCKADDR;
 	}
 	assert_int_equal(call->string_args >> call->nargs, 0);
 	assert_int_equal(call->strv_args >> call->nargs, 0);
