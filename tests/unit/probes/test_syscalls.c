@@ -84,7 +84,7 @@ static void test_every_call_is_found(void **state)
 	assert_int_equal(numbers, 0);
 }
 
-static bool is_string(enum syscall_tag tag)
+static bool is_string(enum weir_tag tag)
 {
 	return tag == WEIR_TAG_PATH || tag == WEIR_TAG_STR;
 }
