@@ -26,6 +26,12 @@ struct sink_ops {
 	const char *name; /* as --format takes it */
 	/* Each returns 0, or a negative errno from `out`. Members may be NULL: nothing to do. */
 	int (*event)(struct out *out, const struct sink_event *event);
+	/*
+	 * A system call put together from its halves. event->event is the half at which it stands (its
+	 * exit, or its enter with the stamp of the gap or end that cut it short), event->decoded is the
+	 * whole call (probes__decode_call).
+	 */
+	int (*call)(struct out *out, const struct sink_event *event, const struct weir_call *call);
 	int (*watermark)(struct out *out, uint64_t watermark_ns, int64_t wall_ns,
 			 enum weir_order order);
 };
