@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """scripts/check against suites that fail in every way that it must not miss.
 
-Each case makes a small Meson project whose tests print what cmocka prints, and runs the real
-script on it.
+Each makes a small Meson project whose tests print what cmocka prints, and runs the real script on
+it.
 """
 import os
 import re
@@ -76,81 +76,58 @@ class Check(unittest.TestCase):
         closing = re.findall(r"^\d+ passed, \d+ failed.*$", self.output, re.M)
         self.assertEqual(len(closing), 1, self.output)
 
+    # program: its script, how many cases are expected (None: not listed), and what it comes to
+    # as passed, failed, skipped
+    PROGRAMS = {
+        "good": (TWO_GOOD, 2, 2, 0, 0),
+        "plain": ("exit 0\n", 1, 1, 0, 0),
+        "plain_bad": ("exit 3\n", 1, 0, 1, 0),
+        "a_case_fails": (plan(2) + case("a") + case("b", " FAILED ") + done(2) + "exit 1\n",
+                         2, 1, 1, 0),
+        "says_0_all_the_same": (plan(2) + case("a") + case("b", " FAILED ") + done(2),
+                                2, 1, 1, 0),
+        "leaks_at_the_end": (TWO_GOOD + "exit 23\n", 2, 2, 1, 0),
+        "a_fixture_fails": (plan(2) + "echo '[ RUN      ] a'\n" + case("b") + done(2) +
+                            "exit 1\n", 2, 1, 1, 0),
+        "dies": (plan(4) + case("a") + "echo '[ RUN      ] b'\nkill -ABRT $$\n", 4, 1, 3, 0),
+        "leaves_early": (plan(3) + case("a") + "exit 0\n", 3, 1, 2, 0),
+        "hangs": (plan(2) + case("a") + "echo '[ RUN      ] b'\nsleep 600\n", 2, 1, 1, 0),
+        "fewer": (TWO_GOOD, 3, 2, 1, 0),
+        "more": (TWO_GOOD, 1, 2, 1, 0),
+        "not_listed": (TWO_GOOD, None, 2, 1, 0),
+        "gone": (None, 5, 0, 5, 0),
+        "skips": (plan(2) + case("a") + case("b", "SKIPPED ") + done(2), 2, 1, 0, 1),
+        "skips_whole": ("exit 77\n", 1, 0, 0, 1),
+        "skips_another": (plan(2) + case("a") + case("b", "SKIPPED ") + done(2), 2, 1, 1, 0),
+    }
+
+    def test_every_way_to_end(self):
+        expected = ""
+        for name, (script, count, *_) in self.PROGRAMS.items():
+            if script is not None:
+                self.add(name, script, timeout=1 if name == "hangs" else 30)
+            if count is not None:
+                expected += f"unit/{name} {count}\n"
+        self.write("expected", expected)
+        self.write("skips", "unit/skips b  the moon is not full\nunit/skips_whole *  no moon\n"
+                            "unit/skips_another a  that one would be\n")
+        counts = [sum(how[column] for how in self.PROGRAMS.values()) for column in (2, 3, 4)]
+        self.closes_with(*counts)
+        failed = set(re.findall(r"^FAILED   unit/(\w+): ", self.output, re.M))
+        self.assertEqual(failed, {name for name, how in self.PROGRAMS.items() if how[3]})
+        self.assertIn("unit/a_case_fails: b\n", self.output)
+        self.assertRegex(self.output, "unit/hangs: b, killed after [1-9] s\n")
+        self.assertIn("unit/skips: b: the moon is not full\n", self.output)
+
     def test_all_is_well(self):
         self.add("t", TWO_GOOD)
-        self.add("plain", "exit 0\n")
-        self.write("expected", "unit/t 2\nunit/plain 1\n")
-        self.closes_with(3, 0, 0)
-
-    def test_a_case_fails(self):
-        self.add("t", plan(2) + case("a") + case("b", " FAILED ") + done(2) + "exit 1\n")
         self.write("expected", "unit/t 2\n")
-        self.closes_with(1, 1, 0)
-        self.assertIn("unit/t: b", self.output)
+        self.closes_with(2, 0, 0)
 
-    def test_a_failed_case_counts_whatever_the_status(self):
-        self.add("t", plan(2) + case("a") + case("b", " FAILED ") + done(2))
-        self.write("expected", "unit/t 2\n")
-        self.closes_with(1, 1, 0)
-
-    def test_the_status_counts_when_no_case_failed(self):
-        self.add("t", TWO_GOOD + "exit 23\n")
-        self.write("expected", "unit/t 2\n")
-        self.closes_with(2, 1, 0)
-
-    def test_a_fixture_fails(self):
-        self.add("t", plan(2) + "echo '[ RUN      ] a'\n" + case("b") + done(2) + "exit 1\n")
-        self.write("expected", "unit/t 2\n")
-        self.closes_with(1, 1, 0)
-
-    def test_it_dies_in_the_middle(self):
-        self.add("t", plan(4) + case("a") + "echo '[ RUN      ] b'\nkill -ABRT $$\n")
-        self.write("expected", "unit/t 4\n")
-        self.closes_with(1, 3, 0)
-
-    def test_it_leaves_in_the_middle_and_says_all_is_well(self):
-        self.add("t", plan(3) + case("a") + "exit 0\n")
-        self.write("expected", "unit/t 3\n")
-        self.closes_with(1, 2, 0)
-
-    def test_it_hangs(self):
-        self.add("t", plan(2) + case("a") + "echo '[ RUN      ] b'\nsleep 600\n", timeout=1)
-        self.write("expected", "unit/t 2\n")
-        self.closes_with(1, 1, 0)
-        self.assertIn("killed after", self.output)
-
-    def test_fewer_cases_than_expected(self):
+    def test_one_failure_is_enough(self):
         self.add("t", TWO_GOOD)
         self.write("expected", "unit/t 3\n")
         self.closes_with(2, 1, 0)
-
-    def test_more_cases_than_expected(self):
-        self.add("t", TWO_GOOD)
-        self.write("expected", "unit/t 1\n")
-        self.closes_with(2, 1, 0)
-
-    def test_a_program_that_is_not_expected(self):
-        self.add("t", TWO_GOOD)
-        self.closes_with(2, 1, 0)
-
-    def test_a_program_that_is_gone(self):
-        self.add("t", TWO_GOOD)
-        self.write("expected", "unit/t 2\nunit/gone 5\n")
-        self.closes_with(2, 5, 0)
-
-    def test_a_skip_with_a_reason(self):
-        self.add("t", plan(2) + case("a") + case("b", "SKIPPED ") + done(2))
-        self.add("whole", "exit 77\n")
-        self.write("expected", "unit/t 2\nunit/whole 1\n")
-        self.write("skips", "unit/t b  the moon is not full\nunit/whole *  no moon\n")
-        self.closes_with(1, 0, 2)
-        self.assertIn("the moon is not full", self.output)
-
-    def test_a_skip_without_a_reason(self):
-        self.add("t", plan(2) + case("a") + case("b", "SKIPPED ") + done(2))
-        self.write("expected", "unit/t 2\n")
-        self.write("skips", "unit/t a  another one\n")
-        self.closes_with(1, 1, 0)
 
     def test_a_suite_without_tests(self):
         self.add("t", TWO_GOOD)
