@@ -39,6 +39,7 @@ struct cred {
 struct mm_struct {
 	unsigned long arg_start;
 	unsigned long arg_end;
+	unsigned long env_end;
 };
 
 struct signal_struct {
@@ -87,7 +88,8 @@ struct task_struct___state {
 };
 
 struct linux_binprm {
-	const char *filename;
+	const char *filename; /* as the caller gave it */
+	const char *interp;   /* the same, unless it is a script */
 };
 
 struct kernel_siginfo {

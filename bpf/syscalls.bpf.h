@@ -65,6 +65,8 @@ struct unread {
 	struct call call;
 	__u32 args_unread; /* bit i: args[i] */
 	__u64 args[WEIR_SYS_ARGS];
+	bool execed; /* by then, it has become another program */
+	bool script; /* whose arguments are not those that the call had */
 };
 
 struct {
@@ -286,6 +288,7 @@ struct reading {
 	__u32 count;
 	__u32 len;
 	bool again; /* at the exit: what still can't be read is left out */
+	bool execed, script;
 };
 
 static __always_inline long read_blob(struct weir_blob *head, const struct reading *r, __u64 from,
@@ -301,6 +304,23 @@ static __always_inline long read_blob(struct weir_blob *head, const struct readi
 	if (head->kind == WEIR_BLOB_SOCKADDR)
 		limit = WEIR_SOCKADDR_MAX;
 	return read_bytes(to, from, (__u32)r->args[len_arg], limit, &head->flags);
+}
+
+/*
+ * After an exec the caller's memory is gone, but the new program's stack has copies of what the
+ * kernel took from it: the arguments, the environment, and above that the path.
+ */
+static __always_inline long read_execed(struct weir_blob *head, const struct reading *r)
+{
+	const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	char *to = (char *)(head + 1);
+
+	if (head->kind == WEIR_BLOB_STR)
+		return read_str(to, mm->env_end, &head->flags);
+	if (r->script)
+		return -1;
+	return read_bytes(to, mm->arg_start, mm->arg_end - mm->arg_start, WEIR_STRV_MAX,
+			  &head->flags);
 }
 
 static __always_inline bool condition_holds(const struct reading *r)
@@ -319,7 +339,7 @@ static long append_blob(__u32 i, struct reading *r)
 	__u32 arg;
 	long len;
 
-	if (i >= WEIR_SYS_BLOBS || i >= r->spec->nblobs || r->len > BLOBS_BYTES)
+	if (i >= WEIR_SYS_BLOBS || r->len > BLOBS_BYTES)
 		return 1;
 	blob = &r->spec->blobs[i];
 	arg = blob->arg;
@@ -334,7 +354,7 @@ static long append_blob(__u32 i, struct reading *r)
 	head->kind = blob->kind;
 	head->flags = 0;
 	head->pad = 0;
-	len = read_blob(head, r, from, blob->len_arg);
+	len = r->execed ? read_execed(head, r) : read_blob(head, r, from, blob->len_arg);
 	if (len < 0 || len > WEIR_STRING_MAX) {
 		r->unread |= 1u << arg;
 		if (r->again)
@@ -350,11 +370,14 @@ static long append_blob(__u32 i, struct reading *r)
 	return 0;
 }
 
-static __always_inline void read_blobs(struct reading *r)
+/* Returns their length. */
+static __always_inline __u64 read_blobs(struct reading *r)
 {
-	bpf_loop(WEIR_SYS_BLOBS, append_blob, r, 0);
-	if (r->len > BLOBS_BYTES)
-		r->len = 0;
+	__u64 n = r->spec->nblobs;
+
+	bpf_loop(n < WEIR_SYS_BLOBS ? n : WEIR_SYS_BLOBS, append_blob, r, 0);
+	n = r->len;
+	return n < BLOBS_BYTES ? n : BLOBS_BYTES;
 }
 
 static __always_inline __u32 count_args(__u32 bits)
@@ -366,35 +389,44 @@ static __always_inline __u32 count_args(__u32 bits)
 	return n;
 }
 
+static __always_inline void keep(__u32 tid, const struct unread *u)
+{
+	if (weir_sys_exits && bpf_map_update_elem(&sys_unread, &tid, u, BPF_NOEXIST) == 0)
+		__sync_fetch_and_add(&sys_outstanding, 1);
+	else
+		weir_count_unread(CLASS_CPU, count_args(u->args_unread));
+}
+
+static __always_inline bool forget(__u32 tid)
+{
+	if (bpf_map_delete_elem(&sys_unread, &tid))
+		return false;
+	__sync_fetch_and_add(&sys_outstanding, -1);
+	return true;
+}
+
 /* What a thread still has to read will not be read any more. */
 static __always_inline void give_up(__u32 tid)
 {
-	struct unread *u;
+	struct unread *u = NULL;
 	__u32 n;
 
-	if (!sys_outstanding)
-		return;
-	u = bpf_map_lookup_elem(&sys_unread, &tid);
+	if (sys_outstanding)
+		u = bpf_map_lookup_elem(&sys_unread, &tid);
 	if (!u)
 		return;
 	n = count_args(u->args_unread);
-	if (bpf_map_delete_elem(&sys_unread, &tid) == 0) {
-		__sync_fetch_and_add(&sys_outstanding, -1);
+	if (forget(tid))
 		weir_count_unread(CLASS_CPU, n);
-	}
 }
 
-/* To be read again at the exit. What can't be remembered is given up at once. */
 static __always_inline void remember(__u32 tid, const struct call *call, const struct reading *r)
 {
 	struct unread u = {.call = *call, .args_unread = r->unread};
 
 	__builtin_memcpy(u.args, r->args, sizeof(u.args));
-	give_up(tid); /* a call whose exit the kernel has not shown */
-	if (weir_sys_exits && bpf_map_update_elem(&sys_unread, &tid, &u, BPF_NOEXIST) == 0)
-		__sync_fetch_and_add(&sys_outstanding, 1);
-	else
-		weir_count_unread(CLASS_CPU, count_args(r->unread));
+	give_up(tid); /* a call whose exit was not seen */
+	keep(tid, &u);
 }
 
 static __always_inline int enter_plain(struct weir_task_id id, const struct pt_regs *regs,
@@ -426,6 +458,7 @@ static __always_inline int enter_with_blobs(struct weir_task_id id, const struct
 	struct reading reading = {.spec = spec, .abi = call->abi, .want = ~0u};
 	struct enter_scratch *s;
 	__u32 zero = 0;
+	__u64 len;
 
 	s = bpf_map_lookup_elem(&enter_scratch, &zero);
 	if (!s)
@@ -437,11 +470,11 @@ static __always_inline int enter_with_blobs(struct weir_task_id id, const struct
 	copy_args(s->enter.args, regs, call->abi);
 	reading.to = &s->blobs;
 	reading.args = s->enter.args;
-	read_blobs(&reading);
+	len = read_blobs(&reading);
 	s->enter.blobs = reading.count;
 	if (reading.unread)
 		remember(id.tid, call, &reading);
-	weir_emit(CLASS_CPU, WEIR_T_SYS_ENTER, s, sizeof(s->enter) + reading.len);
+	weir_emit(CLASS_CPU, WEIR_T_SYS_ENTER, s, sizeof(s->enter) + len);
 	return 0;
 }
 
@@ -484,13 +517,18 @@ static __always_inline int exit_with_blobs(struct weir_task_id id, const struct 
 					   long ret, const struct weir_sys_spec *spec,
 					   struct unread *u)
 {
-	struct reading reading = {.spec = spec,
-				  .abi = call->abi,
-				  .want = u->args_unread,
-				  .args = u->args,
-				  .again = true};
+	struct reading reading = {
+		.spec = spec,
+		.args = u->args,
+		.abi = call->abi,
+		.want = u->args_unread,
+		.again = true,
+		.execed = u->execed,
+		.script = u->script,
+	};
 	struct exit_scratch *s;
 	__u32 zero = 0;
+	__u64 len;
 
 	s = bpf_map_lookup_elem(&exit_scratch, &zero);
 	if (!s)
@@ -501,11 +539,11 @@ static __always_inline int exit_with_blobs(struct weir_task_id id, const struct 
 	s->exit.pad = 0;
 	s->exit.ret = ret;
 	reading.to = &s->blobs;
-	read_blobs(&reading);
+	len = read_blobs(&reading);
 	s->exit.blobs = reading.count;
 	u->args_unread = reading.unread;
 	give_up(id.tid);
-	weir_emit(CLASS_CPU, WEIR_T_SYS_EXIT, s, sizeof(s->exit) + reading.len);
+	weir_emit(CLASS_CPU, WEIR_T_SYS_EXIT, s, sizeof(s->exit) + len);
 	return 0;
 }
 
@@ -526,17 +564,28 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	return exit_plain(who, &call, ret);
 }
 
-/* An exec that worked has no memory left in which the old arguments could be read. */
+/* A thread that is not the leader takes the leader's number when it execs. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(forget_exec, struct task_struct *task, int old_tid)
+int BPF_PROG(keep_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
-	give_up(old_tid);
+	struct unread kept, *u = NULL;
+	__u32 tid = old_tid;
+
+	if (sys_outstanding)
+		u = bpf_map_lookup_elem(&sys_unread, &tid);
+	if (!u)
+		return 0;
+	kept = *u;
+	kept.execed = true;
+	kept.script = bprm->interp != bprm->filename;
+	forget(tid);
+	keep(task->pid, &kept);
 	return 0;
 }
 
 /* Calls that never return. */
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(forget_exit, struct task_struct *task)
+int BPF_PROG(drop_exit, struct task_struct *task)
 {
 	give_up(task->pid);
 	return 0;

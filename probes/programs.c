@@ -19,9 +19,9 @@ const struct program programs__table[PROGRAMS] = {
 	{"on_rename", "task_rename", 0, PHASE_LIFE, false},
 	{"on_cgroup_mkdir", "cgroup_mkdir", 0, PHASE_LIFE, true},
 	{"on_cgroup_attach", "cgroup_attach_task", 0, PHASE_LIFE, true},
-	/* What remembers comes after what forgets. */
-	{"forget_exec", "sched_process_exec", T(SYS_ENTER), PHASE_EVENTS, false},
-	{"forget_exit", "sched_process_exit", T(SYS_ENTER), PHASE_EVENTS, false},
+	/* What remembers a call (sys_enter) comes after what reads and forgets it. */
+	{"keep_exec", "sched_process_exec", T(SYS_ENTER), PHASE_EVENTS, false},
+	{"drop_exit", "sched_process_exit", T(SYS_ENTER), PHASE_EVENTS, false},
 	{"on_sys_exit", "sys_exit", T(SYS_EXIT), PHASE_EVENTS, false},
 	{"on_sys_enter", "sys_enter", T(SYS_ENTER), PHASE_EVENTS, false},
 	{"on_switch", "sched_switch", T(SWITCH), PHASE_EVENTS, false},

@@ -50,6 +50,7 @@ struct record {
 struct told {
 	pid_t actor, child, other;
 	int ready, go;
+	char script[32];
 };
 
 static struct {
@@ -192,6 +193,7 @@ static pid_t fork_child(void (*act)(void))
 	must(pid >= 0);
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	act();
 	_exit(0);
 }
@@ -592,38 +594,87 @@ static void string_that_is_not_in_memory(void **state)
 	assert_true(account().unread >= 1);
 }
 
-static void exec_untouched(void)
+static void exec_untouched_file(const char *path)
 {
 	char *const argv[] = {untouched("/nowhere/one", 13), untouched("two", 4), NULL};
 
-	must(syscall(SYS_execve, "/nowhere", argv, NULL) < 0);
-	syscall(SYS_execve, TRUE_PATH, argv, NULL);
-	must(false);
+	syscall(SYS_execve, untouched(path, strlen(path) + 1), argv, NULL);
 }
 
-/* The first fails before it looks at them, the second leaves nothing to be read at its exit. */
-static void argv_that_is_not_in_memory(void **state)
+static void exec_nothing(void)
 {
-	static const char argv[] = "/nowhere/one\0two";
+	exec_untouched_file("/nowhere");
+}
+
+static void exec_a_program(void)
+{
+	exec_untouched_file(TRUE_PATH);
+}
+
+static void exec_a_script(void)
+{
+	exec_untouched_file(t.told->script);
+}
+
+static const struct weir_sys_exit *exec_and_look(void (*act)(void))
+{
 	const struct weir_sys_enter *enter;
 	const struct weir_sys_exit *exit;
-	const struct weir_exec *exec;
 
 	OPEN(NULL, "sys", "execve");
-	run(exec_untouched);
+	run(act);
 	enter = find_call(SYS_execve, t.told->actor, &exit);
 	assert_int_equal(enter->blobs, 2);
-	assert_bytes(blob(enter + 1, 0), 0, WEIR_BLOB_STR, "/nowhere", 8);
-	assert_int_equal(blob(enter + 1, 1)->kind, WEIR_BLOB_STRV);
+	assert_int_equal(blob(enter + 1, 0)->flags, WEIR_BLOB_UNREAD);
 	assert_int_equal(blob(enter + 1, 1)->flags, WEIR_BLOB_UNREAD);
-	assert_int_equal(exit->ret, -ENOENT);
-	assert_int_equal(exit->blobs, 0);
+	return exit;
+}
 
-	exec = find(WEIR_T_EXEC, t.told->actor);
-	assert_int_equal(exec->argv_len, sizeof(argv));
-	assert_memory_equal((const char *)(exec + 1) + exec->path_len, argv, sizeof(argv));
+/* The kernel fails to open the file before it looks at the arguments: these are lost, and counted. */
+static void exec_that_fails(void **state)
+{
+	const struct weir_sys_exit *exit = exec_and_look(exec_nothing);
+
+	assert_int_equal(exit->ret, -ENOENT);
+	assert_int_equal(exit->blobs, 1);
+	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, "/nowhere", 8);
 	close_all();
-	assert_true(account().unread >= 2);
+	assert_true(account().unread >= 1);
+}
+
+/* The caller's memory is gone, the new program's has copies. */
+static void exec_that_works(void **state)
+{
+	static const char argv[] = "/nowhere/one\0two";
+	const struct weir_sys_exit *exit = exec_and_look(exec_a_program);
+
+	assert_int_equal(exit->ret, 0);
+	assert_int_equal(exit->blobs, 2);
+	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, TRUE_PATH, strlen(TRUE_PATH));
+	assert_bytes(blob(exit + 1, 1), 1, WEIR_BLOB_STRV, argv, sizeof(argv));
+	close_all();
+}
+
+/* A script's interpreter gets other arguments than the call had: better none than those. */
+static void exec_of_a_script(void **state)
+{
+	static const char text[] = "#!/bin/true\n";
+	const struct weir_sys_exit *exit;
+	int fd;
+
+	strcpy(t.told->script, "/tmp/weir-probes-XXXXXX");
+	fd = mkstemp(t.told->script);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	fchmod(fd, 0700);
+	close(fd);
+	exit = exec_and_look(exec_a_script);
+	unlink(t.told->script);
+	assert_int_equal(exit->ret, 0);
+	assert_int_equal(exit->blobs, 1);
+	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, t.told->script, strlen(t.told->script));
+	close_all();
+	assert_true(account().unread >= 1);
 }
 
 #ifdef __x86_64__
@@ -863,7 +914,9 @@ int main(void)
 		CASE(strings_follow_the_call),
 		CASE(strings_are_cut_at_the_limit),
 		CASE(string_that_is_not_in_memory),
-		CASE(argv_that_is_not_in_memory),
+		CASE(exec_that_fails),
+		CASE(exec_that_works),
+		CASE(exec_of_a_script),
 #ifdef __x86_64__
 		CASE(calls_of_32_bits),
 #endif
