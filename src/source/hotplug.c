@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,10 +51,12 @@ static void set(struct hotplug *hotplug, unsigned cpu, bool online, hotplug_fn f
 /* "online@/devices/system/cpu/cpu1", then NUL-separated pairs that say the same again. */
 static bool parse(const char *message, unsigned *cpu, bool *online)
 {
-	char action[8], rest;
+	char action[8], id[6], rest;
 
-	if (sscanf(message, "%7[a-z]@/devices/system/cpu/cpu%u%c", action, cpu, &rest) != 2 ||
-	    *cpu >= CPUS_MAX)
+	if (sscanf(message, "%7[a-z]@/devices/system/cpu/cpu%5[0-9]%c", action, id, &rest) != 2)
+		return false;
+	*cpu = (unsigned)strtoul(id, NULL, 10);
+	if (*cpu >= CPUS_MAX)
 		return false;
 	*online = !strcmp(action, "online");
 	return *online || !strcmp(action, "offline");
@@ -78,7 +81,7 @@ void hotplug__events(struct hotplug *hotplug, hotplug_fn fn, void *ctx)
 			hotplug__look(hotplug, fn, ctx);
 			continue;
 		}
-		if (len <= 0)
+		if (len < 0)
 			return;
 		message[len] = '\0';
 		/* Anybody privileged may send here; only port 0 is the kernel. */
