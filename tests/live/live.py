@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the live tests share: `weir trace` as a child, its trace read back, loads that know what they did.
+
+A test has two arguments, the program weir and the folder of the loads, and reads like this:
+
+    with live.Load("calls", "-n", 1000, "uname") as load, live.Trace("-p", load.pid) as trace:
+        load.go()
+        told = load.end()       # the truth
+        trace.end()             # weir ends by itself, since -p's last process has
+        trace.events()          # and what it says
+
+Nothing of what runs here outlives its test: children die with it, and a time-out of the runner is
+turned into an exception, so that `finally` is kept.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+WEIR, LOADS = sys.argv[1:3]
+
+# How long anything may take that should be over: a busy machine is no failure.
+PATIENCE_S = 60
+
+# Ties of the stamp go by these, then by CPU (G1).
+CLASSES = ("life", "cpu")
+
+
+def on_sigterm(signum, frame):
+    sys.exit(f"ended by signal {signum}")
+
+
+signal.signal(signal.SIGTERM, on_sigterm)
+
+
+def words(args):
+    return [str(arg) for arg in args]
+
+
+def wait_until(what, condition, patience_s=PATIENCE_S):
+    """For what only shows by looking."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"after {patience_s} s: not yet {what}")
+        time.sleep(0.005)
+
+
+class Child:
+    """A process that is gone, at the latest, when its `with` is left."""
+
+    def __init__(self, command, **popen):
+        # The program itself is the child: setpriv becomes it.
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command, **popen)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
+
+    def signal(self, signum):
+        self.process.send_signal(signum)
+
+
+class Load(Child):
+    """A program of tests/live/load. It exists when this returns, and does nothing before go().
+
+    What it has done it prints at its end, lines of a key and numbers.
+    """
+
+    def __init__(self, name, *args, cpus=None):
+        command = ["taskset", "-c", cpus] if cpus else []
+        super().__init__(command + [os.path.join(LOADS, name)] + words(args),
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.name = name
+        if self.process.stdout.readline() != b"ready\n":
+            self.__exit__()
+            raise AssertionError(f"{name} did not start")
+
+    def go(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        """Waits for it; {key: [[number, ...], ...]}, a row for each line with that key."""
+        out, _ = self.process.communicate(timeout=PATIENCE_S)
+        if self.process.returncode:
+            raise AssertionError(f"{self.name} ended with {self.process.returncode}")
+        told = {}
+        for line in out.decode().splitlines():
+            key, *numbers = line.split()
+            told.setdefault(key, []).append([int(n) for n in numbers])
+        return told
+
+    def run(self):
+        self.go()
+        return self.end()
+
+
+class Trace(Child):
+    """`weir trace`, which traces when this returns.
+
+    form: of --format, with `json` events() and verify() work. Left out of `args`: -o, --ledger, -v.
+    cpus: where weir itself may run.
+    """
+
+    def __init__(self, *args, form="json", cpus=None, folder=None, **popen):
+        self.folder = tempfile.mkdtemp(prefix="weir-live-", dir=folder)
+        self.path = os.path.join(self.folder, "trace")
+        self.ledger_path = os.path.join(self.folder, "ledger.json")
+        self.said_path = os.path.join(self.folder, "said")
+        command = ["taskset", "-c", cpus] if cpus else []
+        command += [WEIR, "trace", "-v", "--format", form, "-o", self.path,
+                    "--ledger", self.ledger_path] + words(args)
+        with open(self.said_path, "wb") as said:
+            super().__init__(command, stdin=subprocess.DEVNULL, stderr=said, **popen)
+        self.status = None
+        try:
+            wait_until("tracing", self.traces)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc):
+        super().__exit__(*exc)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def said(self):
+        """Its standard error so far."""
+        with open(self.said_path, encoding="utf-8") as said:
+            return said.read()
+
+    def traces(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
+        return "tracing; " in self.said()
+
+    def end(self):
+        """Waits for it to end by itself."""
+        self.status = self.process.wait(timeout=PATIENCE_S)
+        return self.status
+
+    def stop(self, signum=signal.SIGINT):
+        self.signal(signum)
+        return self.end()
+
+    def lines(self):
+        """The trace so far, or whole: each line's object. A line that is not there whole is left."""
+        with open(self.path, "rb") as trace:
+            for line in trace:
+                if line.endswith(b"\n"):
+                    yield json.loads(line)
+
+    def events(self, *names, pid=None, **having):
+        """The lines with one of these as `event`, of this process, that have these members."""
+        return [line for line in self.lines()
+                if (not names or line["event"] in names)
+                and (pid is None or line.get("pid") == pid)
+                and all(line.get(key) == value for key, value in having.items())]
+
+    def gaps(self):
+        return self.events("gap")
+
+    def ledger(self):
+        with open(self.ledger_path, encoding="utf-8") as ledger:
+            return json.load(ledger)
+
+    def verify(self):
+        """What `weir verify` says of trace and ledger; an exception when it finds fault."""
+        done = subprocess.run([WEIR, "verify", "--ledger", self.ledger_path, self.path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        said = done.stdout.decode()
+        if done.returncode:
+            raise AssertionError(f"weir verify: {said}")
+        return said
+
+
+def run(*args):
+    """`weir ARGS` to its end: (status, standard output, standard error)."""
+    done = subprocess.run([WEIR] + words(args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def lost(account, cause=None):
+    """Of a ledger or of one of its sources: all that was lost, or by one cause."""
+    if cause:
+        return account["lost"].get(cause, 0)
+    return sum(count or 0 for count in account["lost"].values())
+
+
+def source_order(name):
+    letters, number = re.fullmatch(r"([a-z]+)([0-9]+)", name).groups()
+    return CLASSES.index(letters), int(number)
+
+
+def steps_back(lines):
+    """How many records stand behind one that should come after them (G1).
+
+    A gap stands at the end of what it bounds and has no place among equal stamps.
+    """
+    count, last = 0, None
+    for line in lines:
+        if line["event"] == "watermark" or line.get("late"):
+            continue
+        place = (int(line["ts"]),)
+        if line["event"] not in ("gap", "clock_step"):
+            place += (source_order(line["source"]), line["seq"])
+        if last is not None and place < last[:len(place)]:
+            count += 1
+        last = place
+    return count
+
+
+def assert_account(case, ledger):
+    """What holds of every ledger at the end (G4): it closes, in all and for each source."""
+    for account in [ledger] + ledger["sources"]:
+        name = account.get("name", "all")
+        right = account["delivered"] + account["filtered"] + account["pending"] + lost(account)
+        case.assertEqual(account["produced"], right, name)
+        case.assertEqual(account["pending"], 0, name)
+        case.assertEqual(account["late"], 0, name)
+        case.assertEqual(account["ahead"], 0, name)
+        case.assertEqual(account["stray"], 0, name)
+        # Counted in the kernel, beside what the reader found missing by the numbers.
+        case.assertEqual(account["failed"], lost(account, "reserve_failed"), name)
+    case.assertEqual(ledger["order"], "exact")
+
+
+def online_cpus():
+    """Their ids, "0-11,16-27" and all."""
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as online:
+        ranges = [part.split("-") for part in online.read().strip().split(",")]
+    return [cpu for r in ranges for cpu in range(int(r[0]), int(r[-1]) + 1)]
+
+
+def set_online(cpu, online):
+    with open(f"/sys/devices/system/cpu/cpu{cpu}/online", "w", encoding="ascii") as file:
+        file.write("1" if online else "0")
+
+
+@contextlib.contextmanager
+def offline(cpu):
+    """That CPU is offline inside, and online again after it, whatever happens."""
+    try:
+        set_online(cpu, False)
+        yield
+    finally:
+        set_online(cpu, True)
