@@ -19,6 +19,8 @@ static void run_child(int go_fd, int err_fd, char **argv)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(1);
+	/* What is ignored stays so across exec, and weir ignores this one. */
+	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
 	err = errno;
 	/* The pipe is empty and this is less than its atomic size: it can't be cut short. */

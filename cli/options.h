@@ -49,7 +49,8 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_LOST = 3, /* --strict, and something was lost */
+	EXIT_LOST = 3,		/* --strict, and something was lost */
+	EXIT_WEIR_FAILED = 125, /* where the status is that of a command which weir runs */
 };
 
 /*

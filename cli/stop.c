@@ -11,12 +11,17 @@
 volatile int stop__requested;
 static volatile sig_atomic_t ledger_wanted;
 static timer_t tick;
+static volatile sig_atomic_t spared;
 
 static void on_stop(int sig)
 {
 	const struct itimerspec again = {{0, TICK_NS}, {0, TICK_NS}};
 	int saved = errno;
 
+	if (sig == SIGINT && spared) {
+		spared = 0;
+		return;
+	}
 	stop__requested = 1;
 	timer_settime(tick, 0, &again, NULL); /* async-signal-safe */
 	errno = saved;
@@ -40,11 +45,12 @@ static int catch (int sig, void (*handler)(int))
 	return sigaction(sig, &action, NULL) ? -errno : 0;
 }
 
-int stop__install(void)
+int stop__install(int spare_first_interrupt)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 	int err;
 
+	spared = spare_first_interrupt;
 	if (timer_create(CLOCK_MONOTONIC, &event, &tick))
 		return -errno;
 	err = catch (SIGALRM, on_tick);

@@ -11,8 +11,9 @@ extern volatile int stop__requested;
 /*
  * Catch those, and SIGUSR1; ignore SIGPIPE. After the first of them a timer keeps interrupting system
  * calls: the signal may have come just before a write(2) that then blocks for ever on a slow reader.
+ * spare_first_interrupt: the first SIGINT is meant for a command that runs on the same terminal.
  */
-int stop__install(void);
+int stop__install(int spare_first_interrupt);
 
 /* The command ends by itself: as if a signal had come. */
 void stop__request(void);

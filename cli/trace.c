@@ -4,22 +4,23 @@
  *
  * Puts the rooms together: probes write, the stream orders, the task table says who, a sink prints.
  * Every record that the stream delivers is printed, or counted as filtered or lost: the ledger at the
- * end closes or says by how much it does not.
+ * end closes, or says by how much it does not.
  */
+#include "cli/account.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/printer.h"
+#include "cli/selection.h"
 #include "cli/stop.h"
 #include "probes/probes.h"
-#include "sinks/out.h"
-#include "sinks/sink.h"
+#include "state/calls.h"
 #include "state/cgroupfs.h"
-#include "state/tasks.h"
 
 #include <weir/weir.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -35,250 +36,114 @@
 #define DEFAULT_BUFFER	 (16u << 20)
 #define DEFAULT_STRING	 256u
 #define STRING_LIMIT_MAX 4096u
-#define PIDS_MAX	 4096
+#define MEMORY_BYTES	 (64u << 20) /* beside the rings: indexes, and what has to wait */
+#define PRIORITY	 (-20)
 
 struct trace_options {
 	struct option_list events, pids;
 	const char *output, *format, *ledger;
 	uint64_t duration_ns, max_events, buffer, string_limit;
-	bool watermarks, strict, verbose;
+	bool watermarks, strict, verbose, pair, no_wait;
 };
 
 struct trace {
 	struct trace_options opts;
 	struct probes_selection selection;
+	uint32_t pids[SELECTION_PIDS_MAX + 1];
+	struct command command;
+	bool has_command, command_began;
+
 	struct weir_stream *stream;
 	struct probes *probes;
-	struct tasks *tasks;
 	struct cgroupfs *cgroupfs;
-	const struct sink_ops *sink;
-	struct out *out;
+	struct calls *calls; /* NULL: enter and exit are printed apart */
+	struct printer printer;
 	int out_fd;
-	const char **source_names; /* by source; filled as they are met */
-	uint32_t nr_sources;
+
 	uint64_t printed;
 	uint64_t last_watermark_ns; /* printed */
 	bool printed_since_watermark;
-	uint64_t broken; /* records whose payload made no sense */
 };
 
+#define AT(member) OPTION_AT(struct trace_options, member)
+
 static const struct option_def trace_options[] = {
-	{'e', "events", OPTION_LIST, OPTION_AT(struct trace_options, events), "GROUP[:NAME][,...]",
+	{'e', "events", OPTION_LIST, AT(events), "GROUP[:NAME][,...]",
 	 "what to trace: groups process, sched, signal, sys, or NAMEs of\n"
 	 "one group (a colon claims the rest: -e sys:openat,close);\n"
-	 "repeat -e to mix. Default: process"},
-	{'p', "pid", OPTION_LIST, OPTION_AT(struct trace_options, pids), "PID[,PID]...",
+	 "repeat -e to mix. Default: process; with -p or COMMAND\n"
+	 "process,signal,sys"},
+	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
-	{'o', "output", OPTION_STRING, OPTION_AT(struct trace_options, output), "FILE",
-	 "write there (mode 0600) and not to standard output"},
-	{'f', "format", OPTION_STRING, OPTION_AT(struct trace_options, format), "FORMAT",
+	{'o', "output", OPTION_STRING, AT(output), "FILE",
+	 "write there (mode 0600); default: standard output, and standard\n"
+	 "error with COMMAND"},
+	{'f', "format", OPTION_STRING, AT(format), "FORMAT",
 	 "text (default), json (an object a line), or none (only count)"},
-	{'d', "duration", OPTION_DURATION, OPTION_AT(struct trace_options, duration_ns), "TIME",
+	{0, "pair", OPTION_FLAG, AT(pair), NULL,
+	 "in JSON: one object a system call, at its exit, as text has it"},
+	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
 	 "stop after TIME: 10 (seconds), 500ms, 2m"},
-	{'n', "max-events", OPTION_COUNT, OPTION_AT(struct trace_options, max_events), "N",
-	 "stop after N events"},
-	{0, "buffer", OPTION_SIZE, OPTION_AT(struct trace_options, buffer), "SIZE",
+	{'n', "max-events", OPTION_COUNT, AT(max_events), "N", "stop after N events"},
+	{0, "no-wait", OPTION_FLAG, AT(no_wait), NULL,
+	 "end when COMMAND ends, and not only when all that it started has"},
+	{0, "buffer", OPTION_SIZE, AT(buffer), "SIZE",
 	 "kernel buffers for the whole machine, 7/8 of it for events and\n"
 	 "1/8 for fork, exec and exit; rounded down to powers of two a\n"
 	 "CPU. Default: 16M"},
-	{0, "string-limit", OPTION_COUNT, OPTION_AT(struct trace_options, string_limit), "N",
+	{0, "string-limit", OPTION_COUNT, AT(string_limit), "N",
 	 "keep at most N bytes (up to 4096) of each string. Default: 256"},
-	{0, "ledger", OPTION_STRING, OPTION_AT(struct trace_options, ledger), "FILE",
+	{0, "ledger", OPTION_STRING, AT(ledger), "FILE",
 	 "write the account of all records there at the end (JSON)"},
-	{0, "watermarks", OPTION_FLAG, OPTION_AT(struct trace_options, watermarks), NULL,
+	{0, "watermarks", OPTION_FLAG, AT(watermarks), NULL,
 	 "also print up to which time the trace is complete"},
-	{0, "strict", OPTION_FLAG, OPTION_AT(struct trace_options, strict), NULL,
-	 "exit with 3 if anything was lost"},
-	{'v', "verbose", OPTION_FLAG, OPTION_AT(struct trace_options, verbose), NULL,
-	 "tell on standard error what is set up"},
+	{0, "strict", OPTION_FLAG, AT(strict), NULL, "exit with 3 if anything was lost"},
+	{'v', "verbose", OPTION_FLAG, AT(verbose), NULL, "tell on standard error what is set up"},
 	{0},
 };
 
 static const struct command_def trace_command = {
 	.name = "trace",
-	.synopsis = "[OPTION]...",
+	.synopsis = "[OPTION]... [[--] COMMAND [ARG]...]",
 	.about =
 		"Prints the kernel's events of all CPUs as one stream in true time order. What was\n"
-		"lost stands in it as a gap, with its place and count. Needs root, or CAP_BPF and\n"
-		"CAP_PERFMON. Ctrl-C ends it; SIGUSR1 prints the account so far.",
-	.after = "Examples:\n"
-		 "  weir trace                              every fork, exec and exit\n"
-		 "  weir trace -e sys:openat,unlink -p 123  files that 123 and its children touch\n"
-		 "  weir trace -e process,sched -e signal --format json -o trace.json -d 10\n"
-		 "  weir verify trace.json                  check it\n\n"
-		 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
+		"lost stands in it as a gap, with its place and count. With COMMAND, runs it and\n"
+		"traces it and all that it starts. Needs root, or CAP_BPF and CAP_PERFMON.\n"
+		"Ctrl-C ends the trace; SIGUSR1 prints the account so far.",
+	.after =
+		"Examples:\n"
+		"  weir trace                              every fork, exec and exit\n"
+		"  weir trace ls /tmp                      what ls does, and how long it takes\n"
+		"  weir trace -e sys:openat,unlink -p 123  files that 123 and its children touch\n"
+		"  weir trace -e process,sched -e signal --format json -o trace.json -d 10\n"
+		"  weir verify trace.json                  check it\n\n"
+		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).\n"
+		"With COMMAND: its own, 128 + N when signal N ended it, 125 when weir failed, 126 when\n"
+		"COMMAND could not be run, 127 when there is none.",
 	.options = trace_options,
 };
 
 #define SAY(...) say(&trace_command, __VA_ARGS__)
 
-/* ---- what the user asked for ---------------------------------------------------------------- */
-
-static bool select_names(struct trace *t, const char *group, size_t group_len, const char *names)
-{
-	char group_name[32], name[64], err[256];
-
-	snprintf(group_name, sizeof(group_name), "%.*s", (int)group_len, group);
-	do {
-		size_t len = strcspn(names, ",");
-
-		snprintf(name, sizeof(name), "%.*s", (int)len, names);
-		if (probes__select(&t->selection, group_name, name, err, sizeof(err))) {
-			SAY("%s", err);
-			return false;
-		}
-		names += len + (names[len] == ',');
-	} while (*names);
-	return true;
-}
-
-static bool select_groups(struct trace *t, const char *list)
-{
-	char group[32], err[256];
-
-	do {
-		size_t len = strcspn(list, ",");
-
-		snprintf(group, sizeof(group), "%.*s", (int)len, list);
-		if (probes__select(&t->selection, group, NULL, err, sizeof(err))) {
-			SAY("%s", err);
-			return false;
-		}
-		list += len + (list[len] == ',');
-	} while (*list);
-	return true;
-}
-
-static bool select_events(struct trace *t)
-{
-	if (!t->opts.events.count)
-		return select_groups(t, "process");
-	for (unsigned i = 0; i < t->opts.events.count; i++) {
-		const char *word = t->opts.events.at[i], *colon = strchr(word, ':');
-
-		if (colon ? !select_names(t, word, (size_t)(colon - word), colon + 1)
-			  : !select_groups(t, word))
-			return false;
-	}
-	return true;
-}
-
-/* The process that a tid belongs to, from /proc; 0: there is none. */
-static uint32_t process_of(uint32_t tid)
-{
-	char path[64], line[256];
-	unsigned tgid = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	status = fopen(path, "re");
-	if (!status)
-		return 0;
-	while (!tgid && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %u", &tgid) != 1)
-			tgid = 0;
-	fclose(status);
-	return tgid;
-}
-
-static bool add_pid(uint32_t *pids, uint32_t *count, const char *word, size_t len)
-{
-	char text[16], *end;
-	unsigned long pid;
-	uint32_t tgid;
-
-	snprintf(text, sizeof(text), "%.*s", (int)len, word);
-	pid = strtoul(text, &end, 10);
-	if (!pid || *end || pid > INT32_MAX) {
-		SAY("-p takes process ids, not '%.*s'", (int)len, word);
-		return false;
-	}
-	tgid = process_of((uint32_t)pid);
-	if (!tgid) {
-		SAY("there is no process %lu", pid);
-		return false;
-	}
-	if (tgid != pid) {
-		SAY("%lu is a thread of process %u: use -p %u", pid, tgid, tgid);
-		return false;
-	}
-	if (*count == PIDS_MAX) {
-		SAY("at most %d processes", PIDS_MAX);
-		return false;
-	}
-	pids[(*count)++] = tgid;
-	return true;
-}
-
-static bool select_pids(struct trace *t)
-{
-	static uint32_t pids[PIDS_MAX];
-	uint32_t count = 0;
-
-	for (unsigned i = 0; i < t->opts.pids.count; i++) {
-		const char *list = t->opts.pids.at[i];
-
-		do {
-			size_t len = strcspn(list, ",");
-
-			if (!add_pid(pids, &count, list, len))
-				return false;
-			list += len + (list[len] == ',');
-		} while (*list);
-	}
-	t->selection.pids = count ? pids : NULL;
-	t->selection.nr_pids = count;
-	return true;
-}
-
 /* ---- an event on its way to the sink ---------------------------------------------------------- */
 
-static const char *source_name(struct trace *t, uint32_t source)
+static bool enough(const struct trace *t)
 {
-	struct weir_source_info info;
-
-	if (source == WEIR_SOURCE_NONE)
-		return NULL;
-	if (source >= t->nr_sources) {
-		const char **grown = realloc(t->source_names, (source + 1) * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		memset(grown + t->nr_sources, 0, (source + 1 - t->nr_sources) * sizeof(*grown));
-		t->source_names = grown;
-		t->nr_sources = source + 1;
-	}
-	if (!t->source_names[source] && !weir_stream__source(t->stream, source, &info))
-		t->source_names[source] = info.name;
-	return t->source_names[source];
+	return t->opts.max_events && t->printed >= t->opts.max_events;
 }
 
-static void print(struct trace *t, const struct weir_event *event,
-		  const struct weir_decoded *decoded)
+static void count_printed(struct trace *t)
 {
-	struct sink_event item = {
-		.event = event,
-		.decoded = decoded,
-		.wall_ns = weir_stream__wall_ns(t->stream, event->stamp_ns),
-		.source = source_name(t, event->source),
-	};
-	char idle[WEIR_COMM_LEN];
-	struct task_view task;
+	t->printed_since_watermark = true;
+	t->printed++;
+	if (enough(t))
+		stop__request();
+}
 
-	if (decoded) {
-		item.comm = decoded->comm;
-		if (!decoded->tid) {
-			snprintf(idle, sizeof(idle), "swapper/%d", event->cpu);
-			item.comm = idle;
-		} else if (tasks__find(t->tasks, decoded->tid, event->stamp_ns, &task)) {
-			if (!item.comm)
-				item.comm = task.comm;
-			item.container = task.container;
-		}
-	}
-	if (t->sink->event)
-		t->sink->event(t->out, &item);
+static void notice(struct trace *t, const struct weir_event *event)
+{
+	printer__notice(&t->printer, event);
 	t->printed_since_watermark = true;
 }
 
@@ -297,46 +162,94 @@ static void give_up(struct trace *t, const struct weir_event *event)
 	lost.data = &gap;
 	lost.len = sizeof(gap);
 	weir_stream__count_lost(t->stream, event->source, 1, WEIR_LOST_BROKEN);
-	print(t, &lost, NULL);
+	notice(t, &lost);
 }
 
-static bool selected(const struct trace *t, const struct weir_event *event)
+static void filter_out(struct trace *t, const struct weir_event *event)
 {
-	return event->type < 32 && t->selection.types >> event->type & 1;
+	weir_stream__count_filtered(t->stream, event->source, 1);
 }
 
-static bool enough(const struct trace *t)
+static int on_call(void *ctx, const struct weir_call *call)
 {
-	return t->opts.max_events && t->printed >= t->opts.max_events;
+	const struct weir_event *halves[] = {call->enter, call->exit};
+	struct trace *t = ctx;
+	bool broken;
+
+	/* The clone that a child returns from is its parent's call. */
+	if (enough(t) || call->end == WEIR_CALL_BORN) {
+		for (int i = 0; i < 2; i++)
+			if (halves[i])
+				filter_out(t, halves[i]);
+		return 0;
+	}
+	broken = printer__call(&t->printer, call);
+	for (int i = 0; broken && i < 2; i++)
+		if (halves[i])
+			give_up(t, halves[i]);
+	if (!broken)
+		count_printed(t);
+	return 0;
+}
+
+static bool is_half_of_call(const struct weir_event *event)
+{
+	return event->type == WEIR_T_SYS_ENTER || event->type == WEIR_T_SYS_EXIT;
+}
+
+/* Before COMMAND's exec, its process is ours: it returns from waiting to be let go. */
+static bool before_command(struct trace *t, const struct weir_event *event)
+{
+	const struct weir_task_id *id = event->data;
+
+	if (!t->has_command || t->command_began || event->len < sizeof(*id))
+		return false;
+	if (id->pid != (uint32_t)t->command.pid)
+		return false;
+	t->command_began = event->type == WEIR_T_SYS_ENTER;
+	return !t->command_began;
+}
+
+static bool selected(struct trace *t, const struct weir_event *event)
+{
+	if (event->type >= 32 || !(t->selection.types >> event->type & 1))
+		return false;
+	return !is_half_of_call(event) || !before_command(t, event);
+}
+
+static void print_record(struct trace *t, const struct weir_event *event)
+{
+	if (enough(t)) {
+		filter_out(t, event);
+		return;
+	}
+	if (printer__record(&t->printer, event))
+		give_up(t, event);
+	else
+		count_printed(t);
 }
 
 static int on_event(void *ctx, const struct weir_event *event)
 {
-	struct weir_decoded decoded;
 	struct trace *t = ctx;
+	bool wanted;
 
 	if (event->kind != WEIR_KIND_RECORD) {
-		print(t, event, NULL);
-		return 0;
+		notice(t, event);
+		return t->calls ? calls__apply(t->calls, event) : 0;
 	}
 	if (event->type <= WEIR_T_LIFE_MAX)
-		tasks__apply(t->tasks, event);
-	if (!selected(t, event) || enough(t)) {
-		weir_stream__count_filtered(t->stream, event->source, 1);
-		return 0;
-	}
-	if (!t->sink->event) {
-		t->printed++;
-		return 0;
-	}
-	if (probes__decode(event, &decoded)) {
+		tasks__apply(t->printer.tasks, event);
+	wanted = selected(t, event);
+	if (!wanted)
+		filter_out(t, event);
+	if (t->calls && (wanted || !is_half_of_call(event)) &&
+	    calls__apply(t->calls, event) == -EBADMSG && wanted) {
 		give_up(t, event);
 		return 0;
 	}
-	print(t, event, &decoded);
-	t->printed++;
-	if (enough(t))
-		stop__request();
+	if (wanted && !(t->calls && is_half_of_call(event)))
+		print_record(t, event);
 	return 0;
 }
 
@@ -344,129 +257,29 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 {
 	struct trace *t = ctx;
 
-	tasks__retire(t->tasks, watermark_ns);
-	if (!t->opts.watermarks || !t->sink->watermark)
+	tasks__retire(t->printer.tasks, watermark_ns);
+	if (!t->opts.watermarks)
 		return;
 	if (!t->printed_since_watermark && watermark_ns - t->last_watermark_ns < WATERMARK_EVERY_NS)
 		return;
-	t->sink->watermark(t->out, watermark_ns, weir_stream__wall_ns(t->stream, watermark_ns),
-			   order);
+	printer__watermark(&t->printer, watermark_ns, order);
 	t->printed_since_watermark = false;
 	t->last_watermark_ns = watermark_ns;
 }
 
-/* ---- the ledger ------------------------------------------------------------------------------- */
+/* ---- what the user asked for ------------------------------------------------------------------ */
 
-static uint64_t cpu_ns(void)
+static const char *default_events(const struct trace *t)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static struct weir_source_info *all_sources(struct trace *t, uint32_t sources, uint32_t *n)
-{
-	struct weir_source_info *infos = calloc(sources ? sources : 1, sizeof(*infos));
-
-	*n = 0;
-	for (uint32_t i = 0; infos && i < sources; i++)
-		if (!weir_stream__source(t->stream, i, &infos[*n]))
-			(*n)++;
-	return infos;
-}
-
-static int write_ledger(struct trace *t, int fd, bool json)
-{
-	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-	struct sink_ledger_extra extra = {.self_cpu_ns = cpu_ns()};
-	struct weir_source_info *infos;
-	struct out *out;
-	int err;
-
-	weir_stream__ledger(t->stream, &ledger);
-	infos = all_sources(t, ledger.sources, &extra.n);
-	extra.sources = infos;
-	out = infos ? out__new(fd, 0, NULL, 0) : NULL;
-	err = out ? 0 : -ENOMEM;
-	if (!err) {
-		(json ? sink__ledger_json : sink__ledger_text)(out, &ledger, &extra);
-		out__char(out, '\n');
-		out__end(out, false, WEIR_SOURCE_NONE);
-		err = out__flush(out);
-	}
-	out__free(out);
-	free(infos);
-	return err;
-}
-
-static bool is_json(const struct trace *t)
-{
-	return !strcmp(t->sink->name, "json");
-}
-
-static int write_ledger_file(struct trace *t)
-{
-	int fd, err;
-
-	if (!t->opts.ledger)
-		return 0;
-	fd = open(t->opts.ledger, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	err = fd < 0 ? -errno : write_ledger(t, fd, true);
-	if (fd >= 0 && close(fd) && !err)
-		err = -errno;
-	if (err)
-		SAY("%s: %s", t->opts.ledger, strerror(-err));
-	return err;
-}
-
-static bool anything_lost(const struct trace *t)
-{
-	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-
-	weir_stream__ledger(t->stream, &ledger);
-	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		if (ledger.total.lost[cause])
-			return true;
-	return false;
-}
-
-/* ---- set up ----------------------------------------------------------------------------------- */
-
-static size_t floor_power_of_two(uint64_t n)
-{
-	return n ? (size_t)1 << (63 - __builtin_clzll(n)) : 0;
-}
-
-/* Sizes of one CPU's two rings; false, and said why, when the buffer is too small or too large. */
-static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *event_bytes)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
-		 cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t least = 8 * page * cpus, share = t->opts.buffer / cpus;
-
-	*life_bytes = floor_power_of_two(share / 8);
-	*event_bytes = floor_power_of_two(share - share / 8);
-	if (*life_bytes < page) {
-		SAY("--buffer %llu is too small for %llu CPUs: the least that works is %lluk",
-		    (unsigned long long)t->opts.buffer, (unsigned long long)cpus,
-		    (unsigned long long)least / 1024);
-		return false;
-	}
-	if (*event_bytes > 1u << 30) {
-		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
-		    (unsigned long long)cpus);
-		return false;
-	}
-	return true;
+	return t->has_command || t->opts.pids.count ? "process,signal,sys" : "process";
 }
 
 static bool check_options(struct trace *t)
 {
 	if (!t->opts.format)
 		t->opts.format = "text";
-	t->sink = sink__find(t->opts.format);
-	if (!t->sink) {
+	t->printer.sink = sink__find(t->opts.format);
+	if (!t->printer.sink) {
 		SAY("there is no format '%s': text, json or none", t->opts.format);
 		return false;
 	}
@@ -479,23 +292,86 @@ static bool check_options(struct trace *t)
 		return false;
 	}
 	t->selection.string_limit = (uint32_t)t->opts.string_limit;
-	return select_events(t) && select_pids(t);
+	return selection__events(&trace_command, &t->opts.events, default_events(t),
+				 &t->selection) &&
+	       selection__pids(&trace_command, &t->opts.pids, t->pids, &t->selection);
+}
+
+static bool is_json(const struct trace *t)
+{
+	return !strcmp(t->printer.sink->name, "json");
+}
+
+/* ---- set up ----------------------------------------------------------------------------------- */
+
+static bool fork_command(struct trace *t, char **argv)
+{
+	int err;
+
+	if (!t->has_command)
+		return true;
+	err = command__fork(&t->command, argv);
+	if (err) {
+		SAY("cannot fork: %s", strerror(-err));
+		return false;
+	}
+	t->pids[t->selection.nr_pids++] = (uint32_t)t->command.pid;
+	t->selection.pids = t->pids;
+	return true;
+}
+
+static size_t floor_power_of_two(uint64_t n)
+{
+	return n ? (size_t)1 << (63 - __builtin_clzll(n)) : 0;
+}
+
+/* Sizes of one CPU's two rings; false, and said why, when the buffer is too small or too large. */
+static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *event_bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t share = t->opts.buffer / cpus;
+
+	*life_bytes = floor_power_of_two(share / 8);
+	*event_bytes = floor_power_of_two(share - share / 8);
+	if (*life_bytes < page) {
+		SAY("--buffer %llu is too small for %llu CPUs: the least that works is %lluk",
+		    (unsigned long long)t->opts.buffer, (unsigned long long)cpus,
+		    (unsigned long long)(8 * page * cpus / 1024));
+		return false;
+	}
+	if (*event_bytes > 1u << 30) {
+		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
+		    (unsigned long long)cpus);
+		return false;
+	}
+	return true;
 }
 
 static bool open_output(struct trace *t)
 {
-	t->out_fd = STDOUT_FILENO;
-	if (t->opts.output && strcmp(t->opts.output, "-")) {
+	t->out_fd = t->has_command ? STDERR_FILENO : STDOUT_FILENO;
+	if (t->opts.output && !strcmp(t->opts.output, "-")) {
+		t->out_fd = STDOUT_FILENO;
+	} else if (t->opts.output) {
 		t->out_fd = open(t->opts.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		if (t->out_fd < 0) {
 			SAY("%s: %s", t->opts.output, strerror(errno));
 			return false;
 		}
 	}
-	t->out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
-	if (!t->out)
+	t->printer.out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
+	if (!t->printer.out)
 		SAY("out of memory");
-	return t->out;
+	return t->printer.out;
+}
+
+static bool open_calls(struct trace *t)
+{
+	if (!t->printer.sink->call || (is_json(t) && !t->opts.pair))
+		return true;
+	t->calls = calls__new(0, on_call, t);
+	return t->calls;
 }
 
 static bool open_stream(struct trace *t)
@@ -505,27 +381,27 @@ static bool open_stream(struct trace *t)
 		.on_event = on_event,
 		.on_watermark = on_watermark,
 		.ctx = t,
-		.memory_bytes = (64u << 20) + t->opts.buffer,
+		.memory_bytes = MEMORY_BYTES + t->opts.buffer,
 	};
 
 	t->stream = weir_stream__new(&opts);
-	t->tasks = tasks__new(0);
-	if (!t->stream || !t->tasks) {
+	t->printer.stream = t->stream;
+	t->printer.tasks = tasks__new(0);
+	if (!t->stream || !t->printer.tasks || !open_calls(t)) {
 		SAY("cannot make the stream: %s", strerror(errno));
 		return false;
 	}
 	t->cgroupfs = cgroupfs__open(NULL);
 	if (t->cgroupfs)
-		tasks__set_cgroup_resolver(t->tasks, cgroupfs__resolve, t->cgroupfs);
+		tasks__set_cgroup_resolver(t->printer.tasks, cgroupfs__resolve, t->cgroupfs);
 	return true;
 }
 
-static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe,
-		    const char *cgroup_path)
+static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, const char *cgroups)
 {
 	struct trace *t = ctx;
 
-	tasks__seed(t->tasks, seed, exe, cgroup_path);
+	tasks__seed(t->printer.tasks, seed, exe, cgroups);
 }
 
 static bool start(struct trace *t)
@@ -542,6 +418,8 @@ static bool start(struct trace *t)
 		SAY("%s", err);
 		return false;
 	}
+	/* A reader that has to wait for a CPU behind what it watches loses records. */
+	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (t->opts.verbose)
 		SAY("tracing; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
 		    event_bytes, life_bytes);
@@ -569,13 +447,21 @@ static int poll_timeout_ms(uint64_t end_ns)
 	return POLL_MS;
 }
 
-static bool over(const struct trace *t, uint64_t end_ns)
+/* The processes that were asked for are gone. */
+static bool all_ended(struct trace *t)
 {
-	return stop__requested || now_ns() >= end_ns || out__error(t->out) ||
-	       (t->selection.nr_pids && !probes__alive(t->probes));
+	if (!t->selection.nr_pids)
+		return false;
+	if (t->has_command && t->opts.no_wait)
+		return command__ended(&t->command);
+	return !probes__alive(t->probes);
 }
 
-/* Returns 0, or what poll said. */
+static bool over(struct trace *t, uint64_t end_ns)
+{
+	return stop__requested || now_ns() >= end_ns || out__error(t->printer.out) || all_ended(t);
+}
+
 static int run(struct trace *t)
 {
 	uint64_t end_ns = t->opts.duration_ns ? now_ns() + t->opts.duration_ns : UINT64_MAX;
@@ -585,9 +471,9 @@ static int run(struct trace *t)
 
 		if (count < 0 && count != -EINTR)
 			return count;
-		out__flush(t->out);
+		out__flush(t->printer.out);
 		if (stop__ledger_wanted())
-			write_ledger(t, STDERR_FILENO, is_json(t));
+			account__write(t->stream, STDERR_FILENO, is_json(t));
 	}
 	return 0;
 }
@@ -608,75 +494,103 @@ static int finish(struct trace *t)
 	err = weir_stream__close(t->stream);
 	if (err)
 		SAY("the last events could not be read: %s", strerror(-err));
-	out__flush(t->out);
-	out__unwritten(t->out, count_unwritten, t);
+	if (t->calls)
+		calls__finish(t->calls, now_ns());
+	out__flush(t->printer.out);
+	out__unwritten(t->printer.out, count_unwritten, t);
 	return err;
 }
 
 static int report(struct trace *t)
 {
-	int err = out__error(t->out);
+	int err = out__error(t->printer.out), ledger_err = 0;
 
 	/* A reader that has gone away has what it wanted; a stop has cut the rest short. */
 	if (err == -EPIPE || err == -ECANCELED)
 		err = 0;
 	if (err)
-		SAY("%s: %s", t->opts.output ? t->opts.output : "standard output", strerror(-err));
-	write_ledger(t, STDERR_FILENO, is_json(t));
-	if (write_ledger_file(t))
-		err = -EIO;
-	return err;
+		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
+	account__write(t->stream, STDERR_FILENO, is_json(t));
+	if (t->opts.ledger)
+		ledger_err = account__write_file(t->stream, t->opts.ledger);
+	if (ledger_err)
+		SAY("%s: %s", t->opts.ledger, strerror(-ledger_err));
+	return err ? err : ledger_err;
 }
 
 static void free_trace(struct trace *t)
 {
-	if (t->out && t->out_fd != STDOUT_FILENO)
+	if (t->printer.out && t->out_fd > STDERR_FILENO)
 		close(t->out_fd);
-	out__free(t->out);
+	command__abandon(&t->command);
+	out__free(t->printer.out);
 	probes__free(t->probes);
+	calls__free(t->calls);
 	weir_stream__free(t->stream);
-	tasks__free(t->tasks);
+	tasks__free(t->printer.tasks);
 	cgroupfs__close(t->cgroupfs);
-	free(t->source_names);
+	printer__free(&t->printer);
 }
 
-static int trace(struct trace *t)
+static bool start_command(struct trace *t, char **argv)
 {
-	int err, status = EXIT_OK;
+	int err;
 
-	if (!open_output(t) || !start(t))
-		return EXIT_FAILED;
-	err = run(t);
+	if (!t->has_command)
+		return true;
+	err = command__start(&t->command);
 	if (err)
-		SAY("%s", strerror(-err));
-	if (finish(t) || err)
-		status = EXIT_FAILED;
-	if (report(t))
-		status = EXIT_FAILED;
-	if (status == EXIT_OK && t->opts.strict && anything_lost(t))
-		status = EXIT_LOST;
-	return status;
+		SAY("%s: %s", argv[0], strerror(-err));
+	return !err;
+}
+
+/* What COMMAND would have returned to its shell. */
+static int command_status(struct trace *t)
+{
+	/* It may outlive the trace: then there is nothing to say of it. */
+	return command__ended(&t->command) ? command__status(&t->command) : EXIT_OK;
+}
+
+static int trace(struct trace *t, char **argv)
+{
+	int failed = t->has_command ? EXIT_WEIR_FAILED : EXIT_FAILED;
+	bool bad;
+	int err;
+
+	if (!open_output(t) || !fork_command(t, argv) || !start(t))
+		return failed;
+	bad = false;
+	if (start_command(t, argv)) {
+		err = run(t);
+		if (err)
+			SAY("%s", strerror(-err));
+		bad = err;
+	}
+	bad |= finish(t) != 0;
+	bad |= report(t) != 0;
+	if (bad)
+		return failed;
+	if (t->opts.strict && account__lost_anything(t->stream))
+		return EXIT_LOST;
+	return t->has_command ? command_status(t) : EXIT_OK;
 }
 
 int cmd_trace(int argc, char **argv)
 {
-	struct trace t = {.out_fd = -1};
+	static struct trace t = {.out_fd = -1};
 	int status, operand;
 
 	operand = options__parse(&trace_command, argc, argv, &t.opts, &status);
 	if (operand < 0)
 		return status;
-	if (operand < argc) {
-		SAY("'%s' is one word too many", argv[operand]);
-		return EXIT_USAGE;
-	}
+	t.has_command = operand < argc;
 	if (!check_options(&t))
 		return EXIT_USAGE;
-	if (stop__install()) {
+	if (stop__install(t.has_command)) {
 		SAY("cannot catch signals: %s", strerror(errno));
-		return EXIT_FAILED;
+		return t.has_command ? EXIT_WEIR_FAILED : EXIT_FAILED;
 	}
-	status = trace(&t);
+	status = trace(&t, argv + operand);
 	free_trace(&t);
 	return status;
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/account.h"
+
+#include "sinks/out.h"
+#include "sinks/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static struct weir_source_info *all_sources(const struct weir_stream *stream, uint32_t sources,
+					    uint32_t *n)
+{
+	struct weir_source_info *infos = calloc(sources ? sources : 1, sizeof(*infos));
+
+	*n = 0;
+	for (uint32_t i = 0; infos && i < sources; i++)
+		if (!weir_stream__source(stream, i, &infos[*n]))
+			(*n)++;
+	return infos;
+}
+
+int account__write(const struct weir_stream *stream, int fd, bool json)
+{
+	struct weir_ledger ledger = {.sz = sizeof(ledger)};
+	struct sink_ledger_extra extra = {.self_cpu_ns = own_cpu_ns()};
+	struct weir_source_info *infos;
+	struct out *out = out__new(fd, 0, NULL, 0);
+	int err;
+
+	weir_stream__ledger(stream, &ledger);
+	infos = all_sources(stream, ledger.sources, &extra.n);
+	extra.sources = infos;
+	err = out && infos ? 0 : -ENOMEM;
+	if (!err) {
+		if (json)
+			sink__ledger_json(out, &ledger, &extra);
+		else
+			sink__ledger_text(out, &ledger, &extra);
+		out__char(out, '\n');
+		out__end(out, false, WEIR_SOURCE_NONE);
+		err = out__flush(out);
+	}
+	out__free(out);
+	free(infos);
+	return err;
+}
+
+int account__write_file(const struct weir_stream *stream, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
+
+	if (fd < 0)
+		return -errno;
+	err = account__write(stream, fd, true);
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+bool account__lost_anything(const struct weir_stream *stream)
+{
+	struct weir_ledger ledger = {.sz = sizeof(ledger)};
+
+	weir_stream__ledger(stream, &ledger);
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		if (ledger.total.lost[cause] || ledger.total.bound[cause] == WEIR_BOUND_UNKNOWN)
+			return true;
+	return false;
+}

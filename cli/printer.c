@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/printer.h"
+
+#include "probes/probes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *source_name(struct printer *printer, uint32_t source)
+{
+	struct weir_source_info info;
+
+	if (source == WEIR_SOURCE_NONE)
+		return NULL;
+	if (source >= printer->nr_sources) {
+		const char **grown = realloc(printer->source_names, (source + 1) * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		memset(grown + printer->nr_sources, 0,
+		       (source + 1 - printer->nr_sources) * sizeof(*grown));
+		printer->source_names = grown;
+		printer->nr_sources = source + 1;
+	}
+	if (!printer->source_names[source] && !weir_stream__source(printer->stream, source, &info))
+		printer->source_names[source] = info.name;
+	return printer->source_names[source];
+}
+
+static struct sink_event make_item(struct printer *printer, const struct weir_event *event)
+{
+	return (struct sink_event){
+		.event = event,
+		.wall_ns = weir_stream__wall_ns(printer->stream, event->stamp_ns),
+		.source = source_name(printer, event->source),
+	};
+}
+
+/* Who it is of, as it was then. `idle` is room for the idle task's name, which no record carries. */
+static void add_task(struct printer *printer, struct sink_event *item,
+		     const struct weir_decoded *decoded, char idle[WEIR_COMM_LEN])
+{
+	struct task_view task;
+
+	item->decoded = decoded;
+	item->comm = decoded->comm;
+	if (!decoded->tid) {
+		snprintf(idle, WEIR_COMM_LEN, "swapper/%d", item->event->cpu);
+		item->comm = idle;
+		return;
+	}
+	if (!tasks__find(printer->tasks, decoded->tid, item->event->stamp_ns, &task))
+		return;
+	if (!item->comm)
+		item->comm = task.comm;
+	item->container = task.container;
+}
+
+int printer__record(struct printer *printer, const struct weir_event *event)
+{
+	struct weir_decoded decoded;
+	struct sink_event item;
+	char idle[WEIR_COMM_LEN];
+	int err;
+
+	if (!printer->sink->event)
+		return 0;
+	err = probes__decode(event, &decoded);
+	if (err)
+		return err;
+	item = make_item(printer, event);
+	add_task(printer, &item, &decoded, idle);
+	printer->sink->event(printer->out, &item);
+	return 0;
+}
+
+int printer__call(struct printer *printer, const struct weir_call *call)
+{
+	struct weir_event event = call->exit ? *call->exit : *call->enter;
+	struct weir_decoded decoded;
+	struct sink_event item;
+	char idle[WEIR_COMM_LEN];
+	int err;
+
+	if (!printer->sink->call)
+		return 0;
+	err = probes__decode_call(call, &decoded);
+	if (err)
+		return err;
+	event.stamp_ns = call->stamp_ns;
+	item = make_item(printer, &event);
+	add_task(printer, &item, &decoded, idle);
+	printer->sink->call(printer->out, &item, call);
+	return 0;
+}
+
+void printer__notice(struct printer *printer, const struct weir_event *event)
+{
+	struct sink_event item = make_item(printer, event);
+
+	if (printer->sink->event)
+		printer->sink->event(printer->out, &item);
+}
+
+void printer__watermark(struct printer *printer, uint64_t watermark_ns, enum weir_order order)
+{
+	if (printer->sink->watermark)
+		printer->sink->watermark(printer->out, watermark_ns,
+					 weir_stream__wall_ns(printer->stream, watermark_ns),
+					 order);
+}
+
+void printer__free(struct printer *printer)
+{
+	free(printer->source_names);
+}

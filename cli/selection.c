@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The next word of a comma-separated list, cut to fit; NULL at its end. */
+static const char *next_word(const char *list, char *word, size_t size)
+{
+	size_t len = strcspn(list, ",");
+
+	snprintf(word, size, "%.*s", (int)len, list);
+	return list[len] ? list + len + 1 : NULL;
+}
+
+static bool select_one(const struct command_def *command, struct probes_selection *selection,
+		       const char *group, const char *name)
+{
+	char err[256];
+
+	if (!probes__select(selection, group, name, err, sizeof(err)))
+		return true;
+	say(command, "%s", err);
+	return false;
+}
+
+static bool select_names(const struct command_def *command, struct probes_selection *selection,
+			 const char *word, const char *colon)
+{
+	char group[32], name[64];
+	const char *names = colon + 1;
+
+	snprintf(group, sizeof(group), "%.*s", (int)(colon - word), word);
+	while (names) {
+		names = next_word(names, name, sizeof(name));
+		if (!select_one(command, selection, group, name))
+			return false;
+	}
+	return true;
+}
+
+static bool select_groups(const struct command_def *command, struct probes_selection *selection,
+			  const char *groups)
+{
+	char group[32];
+
+	while (groups) {
+		groups = next_word(groups, group, sizeof(group));
+		if (!select_one(command, selection, group, NULL))
+			return false;
+	}
+	return true;
+}
+
+bool selection__events(const struct command_def *command, const struct option_list *words,
+		       const char *otherwise, struct probes_selection *selection)
+{
+	if (!words->count)
+		return select_groups(command, selection, otherwise);
+	for (unsigned i = 0; i < words->count; i++) {
+		const char *word = words->at[i], *colon = strchr(word, ':');
+
+		if (colon ? !select_names(command, selection, word, colon)
+			  : !select_groups(command, selection, word))
+			return false;
+	}
+	return true;
+}
+
+/* The process that a tid belongs to, from /proc; 0: there is none. */
+static uint32_t process_of(unsigned long tid)
+{
+	char path[64], line[256];
+	unsigned tgid = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%lu/status", tid);
+	status = fopen(path, "re");
+	if (!status)
+		return 0;
+	while (!tgid && fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %u", &tgid) != 1)
+			tgid = 0;
+	fclose(status);
+	return tgid;
+}
+
+/* The process id that a word names; 0 when it names none, and that was said. */
+static uint32_t parse_pid(const struct command_def *command, const char *word)
+{
+	char *end;
+	unsigned long pid = strtoul(word, &end, 10);
+	uint32_t tgid;
+
+	if (!pid || *end || pid > INT32_MAX || *word == '-' || *word == '+') {
+		say(command, "-p takes process ids, not '%s'", word);
+		return 0;
+	}
+	tgid = process_of(pid);
+	if (!tgid) {
+		say(command, "there is no process %lu", pid);
+		return 0;
+	}
+	if (tgid != pid) {
+		say(command, "%lu is a thread of process %u: use -p %u", pid, tgid, tgid);
+		return 0;
+	}
+	return tgid;
+}
+
+bool selection__pids(const struct command_def *command, const struct option_list *words,
+		     uint32_t *pids, struct probes_selection *selection)
+{
+	uint32_t count = 0;
+	char word[32];
+
+	for (unsigned i = 0; i < words->count; i++) {
+		const char *list = words->at[i];
+
+		while (list) {
+			list = next_word(list, word, sizeof(word));
+			if (count == SELECTION_PIDS_MAX) {
+				say(command, "-p takes at most %d processes", SELECTION_PIDS_MAX);
+				return false;
+			}
+			pids[count] = parse_pid(command, word);
+			if (!pids[count++])
+				return false;
+		}
+	}
+	selection->pids = count ? pids : NULL;
+	selection->nr_pids = count;
+	return true;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * selection.h - what the user wants to see, from the words of -e and -p.
+ *
+ * Each returns false when a word can't be meant, and has said so.
+ */
+#ifndef WEIR_CLI_SELECTION_H
+#define WEIR_CLI_SELECTION_H
+
+#include "cli/options.h"
+#include "probes/probes.h"
+
+#define SELECTION_PIDS_MAX 4096
+
+/* -e GROUP[,GROUP] or GROUP:NAME[,NAME], again and again; `otherwise` when there is no -e. */
+bool selection__events(const struct command_def *command, const struct option_list *words,
+		       const char *otherwise, struct probes_selection *selection);
+
+/* -p PID[,PID]: processes that run. `pids` has room for SELECTION_PIDS_MAX. */
+bool selection__pids(const struct command_def *command, const struct option_list *words,
+		     uint32_t *pids, struct probes_selection *selection);
+
+#endif /* WEIR_CLI_SELECTION_H */
