@@ -14,13 +14,14 @@ static void run_child(int go_fd, int err_fd, char **argv)
 	char go;
 	int err;
 
+	/* What is ignored stays so across exec, and weir ignores this one. */
+	signal(SIGPIPE, SIG_DFL);
+	/* Nothing stands between being let go and the exec: that is to be the first thing seen. */
 	do
 		n = read(go_fd, &go, 1);
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(1);
-	/* What is ignored stays so across exec, and weir ignores this one. */
-	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
 	err = errno;
 	/* The pipe is empty and this is less than its atomic size: it can't be cut short. */
