@@ -170,7 +170,11 @@ static uint64_t watermark(const struct weir_stream *s)
  */
 static int deliver_beyond_clock(struct weir_stream *s)
 {
-	uint64_t limit_ns = s->bound_ns + s->guard_ns;
+	/*
+	 * Read again: a record that was begun before the snapshot may have been stamped as late as
+	 * just before it was drained.
+	 */
+	uint64_t limit_ns = stream__now(s) + s->guard_ns;
 	int delivered = 0;
 
 	for (size_t i = 0; i < s->nr_rings; i++) {
