@@ -75,6 +75,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;
+	struct task_struct *group_leader;
 	const struct cred *cred;
 	char comm[16];
 	struct mm_struct *mm;

@@ -141,15 +141,34 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	return 0;
 }
 
+/* A process, as long as its number may be given to another. */
+struct process {
+	__u64 start_ns;
+	__u64 tgid;
+};
+
+/* Processes whose end has been told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct process);
+	__type(value, __u8);
+} life_ended SEC(".maps");
+
 /*
- * Without the kernel's word the last thread is the one that finds nobody else alive. Two that leave
- * at the same moment may both find that.
+ * Without the kernel's word: a thread that finds nobody else alive. Several that leave at the same
+ * moment may all find that; the first of them stands for the process.
  */
 static __always_inline bool is_last(unsigned long long *ctx, const struct task_struct *task)
 {
+	struct process process = {.start_ns = task->group_leader->start_time, .tgid = task->tgid};
+	__u8 yes = 1;
+
 	if (weir_exit_tells_last)
 		return ctx[1];
-	return task->signal->live.counter == 0;
+	if (task->signal->live.counter)
+		return false;
+	return bpf_map_update_elem(&life_ended, &process, &yes, BPF_NOEXIST) == 0;
 }
 
 /* How a thread ended; for a process that ended as a whole (exit_group, a signal), how that did. */

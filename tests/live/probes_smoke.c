@@ -11,7 +11,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -403,7 +403,7 @@ static void make_a_thread(void)
 static void threads_are_not_processes(void **state)
 {
 	const struct weir_fork *fork;
-	const struct weir_exit *exit;
+	const struct weir_exit *thread, *exit;
 	const struct weir_rename *rename;
 
 	OPEN(NULL, "process", NULL);
@@ -412,10 +412,11 @@ static void threads_are_not_processes(void **state)
 	assert_int_equal(fork->child.pid, t.told->actor);
 	rename = find(WEIR_T_RENAME, t.told->other);
 	assert_string_equal(rename->comm, "a thread");
-	exit = find(WEIR_T_EXIT, t.told->other);
-	assert_int_equal(exit->flags & WEIR_EXIT_PROCESS, 0);
+	/* Before 6.15 both may find the other gone: still only one of them is the process's end. */
+	thread = find(WEIR_T_EXIT, t.told->other);
 	exit = find(WEIR_T_EXIT, t.told->actor);
-	assert_int_equal(exit->flags & WEIR_EXIT_PROCESS, WEIR_EXIT_PROCESS);
+	assert_int_equal((thread->flags & WEIR_EXIT_PROCESS) + (exit->flags & WEIR_EXIT_PROCESS),
+			 WEIR_EXIT_PROCESS);
 	close_all();
 }
 
@@ -467,16 +468,17 @@ static void seed_has_those_that_run(void **state)
 
 /* ---- system calls ---- */
 
+/* Touched by the test before its children are there, so that the page is in their memory too. */
+static struct sockaddr_un nobody = {.sun_family = AF_UNIX, .sun_path = "/nowhere/socket"};
+
 static void calls_with_strings(void)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 	/* On the stack: a constant's page may not be in memory yet. */
 	char one[] = "/nowhere/one", another[] = "/nowhere/another";
 
 	syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, another, 0);
-	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-	must(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	must(connect(fd, (const struct sockaddr *)&nobody, sizeof(nobody)) < 0);
 	must(syscall(SYS_getppid) > 0);
 }
 
@@ -484,8 +486,8 @@ static void strings_follow_the_call(void **state)
 {
 	const struct weir_sys_enter *enter;
 	const struct weir_sys_exit *exit;
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
 
+	nobody.sun_path[sizeof(nobody.sun_path) - 1] = 'x';
 	OPEN(NULL, "sys", "renameat2", "sys", "connect", "sys", "getppid");
 	run(calls_with_strings);
 
@@ -499,9 +501,8 @@ static void strings_follow_the_call(void **state)
 	assert_int_equal(exit->blobs, 0);
 
 	enter = find_call(SYS_connect, t.told->actor, &exit);
-	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-	assert_bytes(blob(enter + 1, 0), 1, WEIR_BLOB_SOCKADDR, &to, sizeof(to));
-	assert_int_equal(exit->ret, 0);
+	assert_bytes(blob(enter + 1, 0), 1, WEIR_BLOB_SOCKADDR, &nobody, sizeof(nobody));
+	assert_int_equal(exit->ret, -ENOENT);
 
 	enter = find_call(SYS_getppid, t.told->actor, &exit);
 	assert_int_equal(enter->blobs, 0);
@@ -630,16 +631,15 @@ static const struct weir_sys_exit *exec_and_look(void (*act)(void))
 	return exit;
 }
 
-/* The kernel fails to open the file before it looks at the arguments: these are lost, and counted. */
+/* Newer kernels fail before they look at the arguments: these are lost then, and counted. */
 static void exec_that_fails(void **state)
 {
 	const struct weir_sys_exit *exit = exec_and_look(exec_nothing);
 
 	assert_int_equal(exit->ret, -ENOENT);
-	assert_int_equal(exit->blobs, 1);
 	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, "/nowhere", 8);
 	close_all();
-	assert_true(account().unread >= 1);
+	assert_true(exit->blobs == 2 || (exit->blobs == 1 && account().unread >= 1));
 }
 
 /* The caller's memory is gone, the new program's has copies. */
