@@ -79,6 +79,8 @@ static uint8_t *map_twice(size_t size)
 
 void synth__make(struct synth *synth, const struct shape *shape)
 {
+	uint64_t random = 1;
+
 	*synth = (struct synth){
 		.shape = *shape,
 		.size = ring_size(shape),
@@ -95,10 +97,15 @@ void synth__make(struct synth *synth, const struct shape *shape)
 	for (unsigned i = 0; i < shape->rings; i++) {
 		struct synth_ring *ring = &synth->ring[i];
 
+		/* Anywhere: rings that all stood at one offset would fight for the same cache sets. */
+		ring->begin = below(next_random(&random), (uint32_t)(synth->size / SYNTH_STRIDE)) *
+			      SYNTH_STRIDE;
 		ring->data = map_twice(synth->size);
 		ring->producer = (uint64_t *)(synth->pages + 2ul * i * PAGE);
 		ring->consumer = (uint64_t *)(synth->pages + (2ul * i + 1) * PAGE);
 		ring->counters = &synth->counters[i];
+		*ring->consumer = *ring->producer = ring->begin;
+		ring->counters->attempts = ring->begin / SYNTH_STRIDE;
 	}
 }
 
