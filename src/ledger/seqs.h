@@ -62,6 +62,16 @@ static inline bool seqs__see(struct seqs *seqs, uint32_t low, uint64_t stamp_ns)
 	return seqs__see_slow(seqs, seqs__widen(seqs, low), stamp_ns);
 }
 
+/* `count` records came, numbered on from what is expected, the last of them stamped last_ns. */
+static inline void seqs__see_next(struct seqs *seqs, uint64_t count, uint64_t last_ns)
+{
+	if (!count)
+		return;
+	seqs->expect += count;
+	seqs->seen += count;
+	seqs->last_ns = last_ns;
+}
+
 /*
  * The ring is drained up to the P of the snapshot (t_ns, bound_ns, attempts): call lost() for each
  * hole below `attempts`, and forget it.

@@ -21,24 +21,46 @@ static uint64_t floor_of(unsigned bucket)
 	return (uint64_t)(LAG_SUB + bucket % LAG_SUB) << (octave - 4);
 }
 
-void lag__count_sorted(struct lag *lag, uint64_t now_ns, const struct entry *e, size_t n)
+/* The first record after `from` that is stamped later than stamp_ns; `from` itself is not. */
+static size_t first_after(const struct merge_run *run, size_t from, uint64_t stamp_ns)
+{
+	size_t low = from, high = from + 1;
+
+	while (high < run->count && merge_run__stamp_ns(run, high) <= stamp_ns) {
+		size_t step = high - from;
+
+		low = high;
+		high += step;
+	}
+	high = high < run->count ? high : run->count;
+	while (high - low > 1) {
+		size_t mid = low + (high - low) / 2;
+
+		if (merge_run__stamp_ns(run, mid) <= stamp_ns)
+			low = mid;
+		else
+			high = mid;
+	}
+	return high;
+}
+
+void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run)
 {
 	size_t i = 0;
 
-	while (i < n) {
-		uint64_t ns = now_ns > e[i].stamp_ns ? now_ns - e[i].stamp_ns : 0;
+	while (i < run->count) {
+		uint64_t stamp_ns = merge_run__stamp_ns(run, i);
+		uint64_t ns = now_ns > stamp_ns ? now_ns - stamp_ns : 0;
 		unsigned bucket = bucket_of(ns);
 		/* Stamps rise, so lags fall: this bucket ends where the lag drops below its floor. */
-		uint64_t last_ns = ns ? now_ns - floor_of(bucket) : UINT64_MAX;
-		size_t begin = i;
+		size_t end = first_after(run, i, ns ? now_ns - floor_of(bucket) : UINT64_MAX);
 
-		while (i < n && e[i].stamp_ns <= last_ns)
-			i++;
-		lag->bucket[bucket] += i - begin;
+		lag->bucket[bucket] += end - i;
 		if (ns > lag->max_ns)
 			lag->max_ns = ns;
+		i = end;
 	}
-	lag->count += n;
+	lag->count += run->count;
 }
 
 uint64_t lag__quantile_ns(const struct lag *lag, unsigned per_mille)

@@ -5,7 +5,7 @@
 #ifndef WEIR_ORDER_LAG_H
 #define WEIR_ORDER_LAG_H
 
-#include "order/queue.h"
+#include "order/merge.h"
 
 #include <stdint.h>
 
@@ -17,8 +17,8 @@ struct lag {
 	uint64_t count, max_ns;
 };
 
-/* Count `n` entries, sorted by stamp, that are delivered at now_ns. One comparison a record. */
-void lag__count_sorted(struct lag *lag, uint64_t now_ns, const struct entry *e, size_t n);
+/* Count a run that is delivered at now_ns. It is sorted, so this pays for buckets, not for records. */
+void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run);
 
 /* The lag that `per_mille` of all records did not exceed; 0 when there were none. */
 uint64_t lag__quantile_ns(const struct lag *lag, unsigned per_mille);

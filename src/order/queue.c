@@ -10,6 +10,9 @@ int queue__room(struct queue *q, size_t extra)
 	size_t count = queue__count(q), cap;
 	struct entry *grown;
 
+	/* Empty: back to the front, which is in the cache from the last time. */
+	if (!count)
+		q->first = q->end = 0;
 	if (q->first && q->end + extra > q->cap) {
 		memmove(q->e, q->e + q->first, count * sizeof(*q->e));
 		q->first = 0;
@@ -43,7 +46,7 @@ void queue__insert(struct queue *q, struct entry e, queue_tie_fn tie, void *ctx)
 
 		if (before->stamp_ns < e.stamp_ns)
 			break;
-		if (before->stamp_ns == e.stamp_ns && tie(ctx, before->ref, e.ref) <= 0)
+		if (before->stamp_ns == e.stamp_ns && tie(ctx, before->pos, e.pos) <= 0)
 			break;
 		q->e[i] = *before;
 		i--;

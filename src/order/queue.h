@@ -15,30 +15,8 @@
 
 struct entry {
 	uint64_t stamp_ns;
-	uint64_t ref; /* source << 44 | low 44 bits of (position / 8) */
+	uint64_t pos; /* of the record's header, counted as the ring counts */
 };
-
-#define ENTRY_POS_BITS 44
-#define ENTRY_SOURCES  (1u << (64 - ENTRY_POS_BITS))
-
-static inline uint64_t entry__ref(uint32_t source, uint64_t pos)
-{
-	return (uint64_t)source << ENTRY_POS_BITS | ((pos >> 3) & ((1ull << ENTRY_POS_BITS) - 1));
-}
-
-static inline uint32_t entry__source(uint64_t ref)
-{
-	return (uint32_t)(ref >> ENTRY_POS_BITS);
-}
-
-/*
- * The whole position, given one that is at or before it and less than 2^47 bytes away. Rings and
- * what is held of them are far smaller.
- */
-static inline uint64_t entry__pos(uint64_t ref, uint64_t base)
-{
-	return base + (((ref << 3) - base) & ((1ull << (ENTRY_POS_BITS + 3)) - 1));
-}
 
 struct queue {
 	struct entry *e;
@@ -50,6 +28,12 @@ static inline size_t queue__count(const struct queue *q)
 	return q->end - q->first;
 }
 
+/* The stamp of the last one; 0 when there is none. */
+static inline uint64_t queue__last_ns(const struct queue *q)
+{
+	return q->end != q->first ? q->e[q->end - 1].stamp_ns : 0;
+}
+
 /* Make room for `extra` more entries. -ENOMEM: nothing changed. */
 int queue__room(struct queue *q, size_t extra);
 void queue__free(struct queue *q);
@@ -58,7 +42,7 @@ void queue__free(struct queue *q);
  * Which of two records with equal stamps comes first: < 0, 0, > 0. Asked only when records of one
  * ring are out of order or tie, which is rare.
  */
-typedef int (*queue_tie_fn)(void *ctx, uint64_t ref_a, uint64_t ref_b);
+typedef int (*queue_tie_fn)(void *ctx, uint64_t pos_a, uint64_t pos_b);
 
 void queue__insert(struct queue *q, struct entry e, queue_tie_fn tie, void *ctx);
 

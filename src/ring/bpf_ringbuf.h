@@ -24,6 +24,12 @@
 #define BPF_RINGBUF_BUSY    (1u << 31)
 #define BPF_RINGBUF_DISCARD (1u << 30)
 
+/*
+ * Where the next record stands is known only once this one's length is loaded, so the loads of a
+ * scan wait for each other: fetch the bytes before they are asked for.
+ */
+#define BPF_RINGBUF_AHEAD 256u
+
 /* The least that a record of ours takes: its size bounds how many a span of bytes can hold. */
 #define BPF_RINGBUF_MIN_RECORD (BPF_RINGBUF_HDR + sizeof(struct weir_record))
 
@@ -68,6 +74,7 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 		return BPF_RINGBUF_BROKEN;
 	}
 	at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos);
+	__builtin_prefetch(at + BPF_RINGBUF_AHEAD);
 	/*
 	 * Pairs with the kernel's xchg() of the length in bpf_ringbuf_commit(): once BUSY is seen
 	 * clear, the payload is complete. Without the acquire it could be read from before.

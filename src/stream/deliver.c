@@ -12,46 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFETCH_AHEAD \
-	8 /* records; their heads are cache misses once a poll is larger than a cache */
 #define NOTICES_MAX    16384
 #define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
 
-static const struct held *held_at(const struct ring *ring, uint64_t pos)
+const struct weir_record *ring__held_record(const struct ring *ring, uint64_t pos)
 {
 	const struct held *held = ring->held;
 
 	while (held && pos - held->begin >= held->end - held->begin)
 		held = held->next;
-	return held;
+	if (!held)
+		return ring__mapped_record(ring, pos);
+	return (const struct weir_record *)(held->bytes + (pos - held->begin) + BPF_RINGBUF_HDR);
 }
 
-/* Where the position of a record counts from: the oldest byte that is still to be had. */
-static uint64_t oldest_pos(const struct ring *ring)
-{
-	return ring->held ? ring->held->begin : ring->tail;
-}
-
-const struct weir_record *ring__record(const struct ring *ring, uint64_t ref)
-{
-	uint64_t pos = entry__pos(ref, oldest_pos(ring));
-	const uint8_t *at;
-
-	if (__builtin_expect(ring->held && (int64_t)(pos - ring->tail) < 0, 0)) {
-		const struct held *held = held_at(ring, pos);
-
-		at = held->bytes + (pos - held->begin);
-	} else {
-		at = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
-	}
-	return (const struct weir_record *)(at + BPF_RINGBUF_HDR);
-}
-
-int ring__tie(void *ctx, uint64_t ref_a, uint64_t ref_b)
+int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b)
 {
 	const struct ring *ring = ctx;
 
-	return (int32_t)(ring__record(ring, ref_a)->seq - ring__record(ring, ref_b)->seq);
+	return (int32_t)(ring__record(ring, pos_a)->seq - ring__record(ring, pos_b)->seq);
 }
 
 int stream__add_notice(struct weir_stream *s, const struct notice *notice)
@@ -180,68 +159,61 @@ static bool notice_first(const struct notice *notice, const struct ring *ring,
 	return notice->seq < seqs__widen(&ring->seqs, rec->seq);
 }
 
-static int deliver_record(struct weir_stream *s, struct ring *ring, const struct weir_record *rec,
-			  uint64_t stamp_ns, uint8_t mark)
+static void fill_event(struct weir_event *event, const struct ring *ring,
+		       const struct weir_record *rec, uint64_t stamp_ns)
 {
-	struct weir_event event = {
-		.stamp_ns = stamp_ns,
-		.seq = seqs__widen(&ring->seqs, rec->seq),
-		.data = rec + 1,
-		.len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR),
-		.source = ring->source,
-		.cpu = ring->cpu,
-		.type = rec->type,
-		.flags = rec->flags,
-		.kind = WEIR_KIND_RECORD,
-		.mark = mark,
-	};
-
-	ring->delivered++;
-	return s->on_event(s->ctx, &event);
+	event->stamp_ns = stamp_ns;
+	event->seq = seqs__widen(&ring->seqs, rec->seq);
+	event->data = rec + 1;
+	event->len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR);
+	event->source = ring->source;
+	event->cpu = ring->cpu;
+	event->type = rec->type;
+	event->flags = rec->flags;
 }
 
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
 {
+	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = WEIR_MARK_AHEAD};
+
 	ring->ahead++;
-	ring->delivered_since_scan++;
-	return deliver_record(s, ring, ring__record(ring, e.ref), e.stamp_ns, WEIR_MARK_AHEAD);
-}
-
-static void prefetch(const struct weir_stream *s, const struct entry *e)
-{
-	const struct ring *ring = s->by_source[entry__source(e->ref)];
-
-	__builtin_prefetch(bpf_ringbuf__at(ring->rb.data, ring->rb.mask, e->ref << 3));
+	ring->delivered++;
+	fill_event(&event, ring, ring__record(ring, e.pos), e.stamp_ns);
+	return s->on_event(s->ctx, &event);
 }
 
 /* One sorted run of records, and the notices that stand between them. *count: records delivered. */
-static int deliver_run(struct weir_stream *s, const struct entry *e, size_t n, size_t *count)
+static int deliver_run(struct weir_stream *s, const struct merge_run *run, size_t *count)
 {
+	struct weir_event event = {.kind = WEIR_KIND_RECORD};
+	const uint64_t *key = run->key, *end = key + run->count;
+	const size_t number_mask = run->number_mask;
 	uint64_t compare_from_ns = notice_from(s);
 	int err = 0;
-	size_t i = 0;
 
-	lag__count_sorted(&s->lag, stream__now(s), e, n);
-	while (i < n && !err) {
-		struct ring *ring = s->by_source[entry__source(e[i].ref)];
-		const struct weir_record *rec = ring__record(ring, e[i].ref);
-		uint8_t mark = late_mark(s, e[i].stamp_ns);
+	while (key != end && !err) {
+		/* The queue is the first thing in its ring. */
+		struct ring *ring = (struct ring *)s->active[*key & number_mask];
+		const struct entry *e = &ring->queue.e[ring->queue.first];
+		const struct weir_record *rec = ring__record(ring, e->pos);
+		uint64_t stamp_ns = e->stamp_ns;
 
-		if (__builtin_expect(e[i].stamp_ns >= compare_from_ns, 0) &&
-		    notice_first(next_notice(s), ring, rec, e[i].stamp_ns)) {
+		if (__builtin_expect(stamp_ns >= compare_from_ns, 0) &&
+		    notice_first(next_notice(s), ring, rec, stamp_ns)) {
 			err = deliver_notice(s);
 			compare_from_ns = notice_from(s);
 			continue;
 		}
-		if (i + PREFETCH_AHEAD < n)
-			prefetch(s, &e[i + PREFETCH_AHEAD]);
-		ring->late += mark == WEIR_MARK_LATE;
+		fill_event(&event, ring, rec, stamp_ns);
+		event.mark = late_mark(s, stamp_ns);
+		ring->late += event.mark == WEIR_MARK_LATE;
+		/* Before the callback, which may end the poll: what it has seen is delivered. */
 		ring->queue.first++;
-		ring->delivered_since_scan++;
-		i++;
-		err = deliver_record(s, ring, rec, e[i - 1].stamp_ns, mark);
+		ring->delivered++;
+		key++;
+		err = s->on_event(s->ctx, &event);
 	}
-	*count += i;
+	*count += (size_t)(key - run->key);
 	return err;
 }
 
@@ -250,21 +222,19 @@ void ring__release(struct ring *ring, bool exact)
 {
 	const struct queue *q = &ring->queue;
 	size_t waiting = queue__count(q);
-	uint64_t base = oldest_pos(ring), least = ring->rb.pos;
+	uint64_t least = ring->rb.pos;
 
 	/*
 	 * The queue goes by stamp and the ring by position, so all that waits has to be looked at:
 	 * only when at least as much went out since the last time, or when there is little.
 	 */
-	if (!exact && waiting > EXACT_SCAN_MAX && waiting > ring->delivered_since_scan)
+	if (!exact && waiting > EXACT_SCAN_MAX &&
+	    waiting > ring->delivered - ring->delivered_at_scan)
 		return;
-	ring->delivered_since_scan = 0;
-	for (size_t i = q->first; i < q->end; i++) {
-		uint64_t pos = entry__pos(q->e[i].ref, base);
-
-		if ((int64_t)(pos - least) < 0)
-			least = pos;
-	}
+	ring->delivered_at_scan = ring->delivered;
+	for (size_t i = q->first; i < q->end; i++)
+		if ((int64_t)(q->e[i].pos - least) < 0)
+			least = q->e[i].pos;
 	/* What is held was freed before: the tail never goes back. */
 	if ((int64_t)(least - ring->tail) > 0) {
 		ring->tail = least;
@@ -285,47 +255,30 @@ static void release_all(struct weir_stream *s)
 			ring__release(s->rings[i], false);
 }
 
-/* The queues that have something due, in source order, and how much it is in all. */
-static size_t find_active(struct weir_stream *s, uint64_t limit_ns, size_t *total)
+/* What is stamped <= limit_ns, by source. */
+static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
 {
-	size_t n = 0;
+	struct merge_due due = {.queues = s->active, .limit_ns = limit_ns};
 
-	*total = 0;
-	for (size_t i = 0; i < s->nr_rings; i++) {
-		struct queue *q = &s->rings[i]->queue;
-		size_t due = queue__until(q, limit_ns);
-
-		if (!due)
-			continue;
-		*total += due;
-		s->active[n++] = q;
-	}
-	return n;
+	for (size_t i = 0; i < s->nr_rings; i++)
+		merge_due__add(&due, &s->rings[i]->queue);
+	return due;
 }
 
 static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *count)
 {
-	size_t total, active = find_active(s, limit_ns, &total);
+	struct merge_due due = find_due(s, limit_ns);
+	int err = 0;
 
-	while (total) {
-		const struct entry *run;
-		size_t before = *count, n;
-		int err;
+	while (due.total && !err) {
+		struct merge_run run = merge__next(&s->merge, &due);
+		size_t before = *count;
 
-		if (active == 1) {
-			/* One ring alone is in order already. */
-			run = s->active[0]->e + s->active[0]->first;
-			n = total < MERGE_SLICE ? total : MERGE_SLICE;
-		} else {
-			n = merge__slice(&s->merge, s->active, active, limit_ns, total, &run);
-		}
-		err = deliver_run(s, run, n, count);
-		total -= *count - before;
-		release_all(s);
-		if (err)
-			return err;
+		lag__count(&s->lag, stream__now(s), &run);
+		err = deliver_run(s, &run, count);
+		due.total -= *count - before;
 	}
-	return 0;
+	return err;
 }
 
 int stream__deliver(struct weir_stream *s, uint64_t limit_ns)

@@ -16,7 +16,7 @@
 static size_t memory_used(const struct weir_stream *s)
 {
 	size_t used = s->held_bytes + s->cap_notices * sizeof(*s->notices) +
-		      2 * MERGE_SLICE * sizeof(struct entry);
+		      2 * MERGE_RUN_MAX * sizeof(uint64_t);
 
 	for (size_t i = 0; i < s->nr_rings; i++)
 		used += s->rings[i]->queue.cap * sizeof(struct entry);
@@ -73,7 +73,7 @@ static uint64_t evict_until(const struct ring *ring)
 /* Give up the records that stand before evict_until(). */
 static void evict_oldest(struct weir_stream *s, struct ring *ring)
 {
-	uint64_t base = ring->held ? ring->held->begin : ring->tail, until = evict_until(ring);
+	uint64_t until = evict_until(ring);
 	struct queue *q = &ring->queue;
 	struct weir_gap gap = {.from_ns = UINT64_MAX, .cause = WEIR_LOST_HELD};
 	uint64_t first_seq = UINT64_MAX;
@@ -83,11 +83,11 @@ static void evict_oldest(struct weir_stream *s, struct ring *ring)
 		struct entry e = q->e[i];
 		uint64_t seq;
 
-		if ((int64_t)(entry__pos(e.ref, base) - until) >= 0) {
+		if ((int64_t)(e.pos - until) >= 0) {
 			q->e[kept++] = e;
 			continue;
 		}
-		seq = seqs__widen(&ring->seqs, ring__record(ring, e.ref)->seq);
+		seq = seqs__widen(&ring->seqs, ring__record(ring, e.pos)->seq);
 		if (seq < first_seq)
 			first_seq = seq;
 		if (e.stamp_ns - 1 < gap.from_ns)

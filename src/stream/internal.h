@@ -34,6 +34,7 @@
 #define DEFAULT_GUARD_NS	 1000u
 #define DEFAULT_POLL_INTERVAL_NS 1000000u
 #define NSEC_PER_SEC		 1000000000ull
+#define SOURCES_MAX		 (1u << 20)
 #define CHORES_INTERVAL_NS	 NSEC_PER_SEC
 #define MISSES_INTERVAL_NS	 10000000ull /* a system call a program: not at each poll */
 
@@ -62,7 +63,7 @@ struct ring {
 	size_t size; /* 0: it has counters, but no ring */
 	uint64_t busy_since_ns;
 	uint64_t max_fill;
-	size_t delivered_since_scan;
+	uint64_t delivered_at_scan; /* when all that waits was looked at for the last time */
 
 	struct held *held, **held_last; /* copies, oldest first */
 	size_t *held_bytes;		/* the stream's count of them */
@@ -152,9 +153,7 @@ int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq
 int stream__add_notice(struct weir_stream *s, const struct notice *notice);
 /* Deliver one event that is out of order, at once. */
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
-/* The head of a record that is in a queue, in its ring or in a held copy. */
-const struct weir_record *ring__record(const struct ring *ring, uint64_t ref);
-int ring__tie(void *ctx, uint64_t ref_a, uint64_t ref_b);
+int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b);
 /* Move the tail to the oldest position that is not delivered. */
 void ring__release(struct ring *ring, bool exact);
 
@@ -165,6 +164,22 @@ void ring__drop_oldest_held(struct ring *ring);
 /* wait.c */
 int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
 bool stream__unread(const struct weir_stream *s);
+
+static inline const struct weir_record *ring__mapped_record(const struct ring *ring, uint64_t pos)
+{
+	const uint8_t *at = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
+
+	return (const struct weir_record *)(at + BPF_RINGBUF_HDR);
+}
+
+/* The same, when some of what waits was copied out. */
+const struct weir_record *ring__held_record(const struct ring *ring, uint64_t pos);
+
+/* The head of a record that is in the queue. */
+static inline const struct weir_record *ring__record(const struct ring *ring, uint64_t pos)
+{
+	return ring->held ? ring__held_record(ring, pos) : ring__mapped_record(ring, pos);
+}
 
 static inline uint64_t stream__now(const struct weir_stream *s)
 {

@@ -85,8 +85,37 @@ static void take_record(struct ring *ring, const struct weir_record *rec, uint64
 		ring->discarded++;
 		return;
 	}
-	queue__push(&ring->queue, (struct entry){stamp_ns, entry__ref(ring->source, pos)},
-		    ring__tie, ring);
+	queue__push(&ring->queue, (struct entry){stamp_ns, pos}, ring__tie, ring);
+}
+
+/*
+ * Index a run of records that are as nearly all are: finished and whole, next in number, and later
+ * than the one before. Stops at the first that is not.
+ */
+static void take_run(struct ring *ring, uint64_t head)
+{
+	struct queue *q = &ring->queue;
+	struct bpf_ringbuf rb = ring->rb;
+	struct entry *begin = q->e + q->end, *out = begin;
+	uint64_t last_ns = queue__last_ns(q);
+	uint32_t seq = (uint32_t)ring->seqs.expect, len;
+
+	for (;;) {
+		const struct weir_record *rec;
+		uint64_t pos, stamp_ns;
+
+		if (bpf_ringbuf__next(&rb, head, &pos, &rec, &len) != BPF_RINGBUF_RECORD)
+			break;
+		stamp_ns = rec->stamp;
+		if (rec->seq != seq || stamp_ns <= last_ns)
+			break;
+		*out++ = (struct entry){stamp_ns, pos};
+		ring->rb.pos = rb.pos;
+		last_ns = stamp_ns;
+		seq++;
+	}
+	q->end += (size_t)(out - begin);
+	seqs__see_next(&ring->seqs, (uint64_t)(out - begin), last_ns);
 }
 
 /* Index what the ring holds up to P. -ENOMEM: nothing was taken, the next poll tries again. */
@@ -102,6 +131,7 @@ static int drain(struct ring *ring)
 		uint64_t pos;
 		uint32_t len;
 
+		take_run(ring, head);
 		switch (bpf_ringbuf__next(&ring->rb, head, &pos, &rec, &len)) {
 		case BPF_RINGBUF_RECORD:
 			take_record(ring, rec, pos, false);

@@ -100,7 +100,7 @@ static int room_for(struct weir_stream *s, uint32_t source)
 {
 	uint32_t slots = source + 1 > s->nr_sources ? source + 1 : s->nr_sources;
 
-	if (source >= ENTRY_SOURCES)
+	if (source >= SOURCES_MAX)
 		return -E2BIG;
 	if (grow(&s->by_source, slots, sizeof(*s->by_source)) ||
 	    grow(&s->rings, s->nr_rings + 1, sizeof(*s->rings)) ||
