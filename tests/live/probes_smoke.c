@@ -30,7 +30,8 @@
 
 #include <weir/weir.h>
 
-#include "probes/probes.h"
+#include "probes/loaded.h"
+#include "probes.skel.h"
 
 #define LIFE_BYTES    (1u << 18)
 #define EVENT_BYTES   (1u << 20)
@@ -879,6 +880,86 @@ static void every_attempt_is_accounted_for(void **state)
 	assert_true(account().produced >= 200000);
 }
 
+/* ---- waking the reader ---- */
+
+static struct weir_counters *map_counters(size_t *bytes)
+{
+	int fd = bpf_map__fd(t.probes->skel->maps.weir_counters);
+	void *map;
+
+	*bytes = (1 + 2 * t.probes->nr_cpus) * sizeof(struct weir_counters);
+	map = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(map != MAP_FAILED);
+	return map;
+}
+
+/* Of the rings for events: class 1, and the control element stands before all. */
+static uint64_t count_half_full(const struct weir_counters *counters)
+{
+	uint64_t n = 0;
+
+	for (uint32_t cpu = 0; cpu < t.probes->nr_cpus; cpu++)
+		n += counters[1 + t.probes->nr_cpus + cpu].half_full;
+	return n;
+}
+
+static void call_few(void)
+{
+	for (int i = 0; i < 8; i++)
+		syscall(SYS_getppid);
+}
+
+static void call_many(void)
+{
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getppid);
+}
+
+static void start_to_end(void (*act)(void))
+{
+	pid_t pid = start(act);
+
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_sleeping_reader_is_woken_once(void **state)
+{
+	struct weir_counters *counters;
+	struct weir_control *control;
+	size_t bytes;
+
+	OPEN(NULL, "sys", "getppid");
+	counters = map_counters(&bytes);
+	control = (struct weir_control *)counters;
+	control->wanted = 1;
+	start_to_end(call_few);
+	assert_int_equal(__atomic_load_n(&control->wanted, __ATOMIC_ACQUIRE), 0);
+	munmap(counters, bytes);
+	close_all();
+}
+
+/* Noted when the ring gets there, and taken back by a producer that sees it emptied. */
+static void a_ring_that_fills_up_is_noted(void **state)
+{
+	struct weir_counters *counters;
+	size_t bytes;
+
+	open_all((const char *const[]){"sys", "getppid", NULL}, NULL,
+		 (size_t)sysconf(_SC_PAGESIZE));
+	counters = map_counters(&bytes);
+	start_to_end(call_few);
+	assert_int_equal(count_half_full(counters), 0);
+	start_to_end(call_many);
+	assert_true(count_half_full(counters) > 0);
+	for (int i = 0; i < 100 && count_half_full(counters); i++) {
+		assert_int_equal(weir_stream__flush(t.stream, CALL_LIMIT_MS), 0);
+		start_to_end(call_few);
+	}
+	assert_int_equal(count_half_full(counters), 0);
+	munmap(counters, bytes);
+	close_all();
+}
+
 /* ---- no permission ---- */
 
 static void open_as_nobody(void)
@@ -925,6 +1006,8 @@ int main(void)
 		CASE(a_selection_that_is_gone),
 		CASE(own_events_are_left_out),
 		CASE(every_attempt_is_accounted_for),
+		CASE(a_sleeping_reader_is_woken_once),
+		CASE(a_ring_that_fills_up_is_noted),
 		CASE(refusal_names_the_way_out),
 	};
 	int r = cmocka_run_group_tests_name("probes", tests, NULL, NULL);
