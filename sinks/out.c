@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,8 +35,9 @@ struct item {
 
 struct out {
 	int fd;
-	bool regular; /* a regular file: takes bytes or fails, and never waits for a peer */
-	int error;    /* the first; nothing is written after it */
+	bool regular;	   /* a regular file: takes bytes or fails, and never waits for a peer */
+	size_t pipe_bytes; /* what an empty pipe has room for; 0: it is no pipe */
+	int error;	   /* the first; nothing is written after it */
 	char *buf;
 	size_t cap, len;
 	size_t open_at; /* [open_at, len) is the item that has not ended */
@@ -58,15 +60,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static size_t pipe_size(int fd)
+{
+	int size = fcntl(fd, F_GETPIPE_SZ);
+
+	return size < PIPE_BUF ? PIPE_BUF : (size_t)size;
+}
+
 struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsigned stop_grace_ms)
 {
 	struct out *out = calloc(1, sizeof(*out));
-	struct stat st;
+	struct stat st = {0};
 
 	if (!out)
 		return NULL;
 	out->fd = fd;
-	out->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	fstat(fd, &st); /* a descriptor that is none fails when it is written to */
+	out->regular = S_ISREG(st.st_mode);
+	if (S_ISFIFO(st.st_mode))
+		out->pipe_bytes = pipe_size(fd);
 	out->stop = stop;
 	out->grace_ns = (uint64_t)stop_grace_ms * 1000000;
 	out->cap = buffer_bytes < BUFFER_MIN ? BUFFER_MIN : buffer_bytes;
@@ -153,22 +165,32 @@ static bool wait_for_peer(struct out *out)
 }
 
 /*
- * How many bytes, from `done` on, a pipe that has room for any takes without blocking: PIPE_BUF.
- * Whole items where they fit, since a write of that size is not split: so giving up tears none.
- * *next: the first item that ends behind `done`.
+ * How much a pipe takes whole or not at all: PIPE_BUF, and all of its size while it is empty, which
+ * it is when its reader keeps up. Whoever gives up between such pieces leaves no torn item in it.
  */
-static size_t unblocking_len(const struct out *out, size_t done, size_t *next)
+static size_t piece_limit(const struct out *out)
 {
-	size_t i = *next, end = done + PIPE_BUF;
+	int queued;
 
-	while (i < out->nr_items && out->items[i].end <= done)
+	if (out->pipe_bytes && !ioctl(out->fd, FIONREAD, &queued) && !queued)
+		return out->pipe_bytes;
+	return PIPE_BUF;
+}
+
+/*
+ * How many bytes to write from `done` on, at most `limit`: whole items where they fit. *next: the
+ * first item that ends behind `done`.
+ */
+static size_t piece_len(const struct out *out, size_t done, size_t limit, size_t *next)
+{
+	size_t i = *next;
+
+	while (out->items[i].end <= done)
 		i++;
 	*next = i;
-	if (i == out->nr_items)
-		return 0;
-	if (out->items[i].end > end)
-		return PIPE_BUF;
-	while (i + 1 < out->nr_items && out->items[i + 1].end <= end)
+	if (out->items[i].end - done > limit)
+		return limit;
+	while (i + 1 < out->nr_items && out->items[i + 1].end - done <= limit)
 		i++;
 	return out->items[i].end - done;
 }
@@ -182,15 +204,14 @@ static size_t write_len(struct out *out, size_t len)
 		size_t want = len - done;
 		ssize_t n;
 
-		if (stopping(out)) {
-			if (!wait_for_peer(out)) {
-				if (out->error)
-					break;
-				continue;
-			}
-			if (!out->regular)
-				want = unblocking_len(out, done, &next);
+		if (stopping(out) && !wait_for_peer(out)) {
+			if (out->error)
+				break;
+			continue;
 		}
+		/* Once there is a stop, no write may block, neither on a pipe nor on a terminal. */
+		if (out->pipe_bytes || (out->give_up_ns && !out->regular))
+			want = piece_len(out, done, piece_limit(out), &next);
 		n = write(out->fd, out->buf + done, want);
 		if (n > 0) {
 			done += (size_t)n;
