@@ -11,7 +11,7 @@
 #include "state/cgroups.h"
 #include "state/container.h"
 
-#define FIRST_BITS 8
+#define FIRST_BITS 6
 
 /*
  * Cgroups without a task are kept, because one is made before the first task comes, and because

@@ -7,7 +7,7 @@
 
 #include "state/names.h"
 
-#define FIRST_BITS 8
+#define FIRST_BITS 6
 
 /*
  * The programs that are traced choose these strings: with a start value that they cannot know, they

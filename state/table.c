@@ -9,7 +9,7 @@
 
 #include "state/table.h"
 
-#define FIRST_BITS 8
+#define FIRST_BITS 6
 
 int table__init(struct table *table, size_t cap_bytes, size_t taken_bytes)
 {

@@ -139,8 +139,9 @@ static void test_w5_retired_once(void **state)
 	assert_nobody(tasks, 42, 149);
 
 	/* A second exit is ignored; the watermark does not go back. */
-	feed_exit(tasks, 150, .pid = 42, .start_ns = 90, .process = true, .mark = WEIR_MARK_LATE);
 	tasks__retire(tasks, 10);
+	feed_exit(tasks, 150, .pid = 42, .start_ns = 90, .process = true, .mark = WEIR_MARK_LATE);
+	assert_int_equal(stats_of(tasks).entries, 1);
 	tasks__retire(tasks, 150 + 3 * LINGER_NS);
 	assert_int_equal(stats_of(tasks).retired, 1);
 	assert_int_equal(stats_of(tasks).entries, 1);
@@ -415,10 +416,26 @@ static void test_start_told_later(void **state)
 	assert_string_equal(find(tasks, 8, 149).comm, "mum");
 	assert_string_equal(find(tasks, 8, 200).comm, "other");
 
-	/* Threads are told before their leader. */
+	/* A start from before an older user of the tid is not the stand-in's either. */
+	feed_fork(tasks, 210, .ppid = 1, .pid = 9, .start_ns = 205);
+	feed_exit(tasks, 220, .pid = 9, .start_ns = 205, .process = true);
+	feed_fork(tasks, 230, .ppid = 9, .pid = 44, .start_ns = 229, .comm = "third");
+	feed_rename(tasks, 204, 9, 9, 203, "first", WEIR_MARK_LATE);
+	assert_int_equal(find(tasks, 9, 230).start_ns, 0);
+	assert_string_equal(find(tasks, 9, 230).comm, "third");
+	assert_int_equal(find(tasks, 9, 229).start_ns, 205);
+	assert_int_equal(find(tasks, 9, 204).start_ns, 203);
+	assert_true(find(tasks, 9, 205).start_ns == 205);
+}
+
+/* A thread's seed comes before its leader's: they belong together all the same. */
+static void test_threads_before_leader(void **state)
+{
+	struct tasks *tasks = *state;
+
 	feed_seed(tasks, .pid = 20, .tid = 21, .start_ns = 15, .comm = "t");
 	feed_seed(tasks, .pid = 20, .start_ns = 10, .comm = "l", .exe = "/bin/l");
-	assert_int_equal(stats_of(tasks).entries, 7);
+	assert_int_equal(stats_of(tasks).entries, 2);
 	assert_string_equal(find(tasks, 21, 15).exe, "/bin/l");
 	assert_string_equal(find(tasks, 21, 15).name, "l");
 	assert_int_equal(find(tasks, 20, 15).start_ns, 10);
@@ -474,6 +491,36 @@ static void test_late_facts(void **state)
 	assert_true(find(tasks, 42, 300).exited);
 	tasks__retire(tasks, 300 + LINGER_NS);
 	assert_nobody(tasks, 42, 300);
+}
+
+/* A late exec ends the threads that it killed, not those that were born since. */
+static void test_late_exec_spares_the_young(void **state)
+{
+	struct tasks *tasks = *state;
+
+	feed_fork(tasks, 100, .ppid = 1, .pid = 42, .start_ns = 90);
+	feed_fork(tasks, 110, .ppid = 42, .pid = 42, .tid = 43, .start_ns = 109);
+	feed_fork(tasks, 200, .ppid = 42, .pid = 42, .tid = 44, .start_ns = 199);
+	feed_exec(tasks, 150, .pid = 42, .start_ns = 90, .path = "/bin/x", .mark = WEIR_MARK_LATE);
+	assert_true(find(tasks, 43, 210).exited);
+	assert_false(find(tasks, 44, 210).exited);
+	assert_string_equal(find(tasks, 44, 210).exe, "/bin/x");
+}
+
+/* A late exec of a former user of the tid does not bring it back. */
+static void test_late_exec_of_old(void **state)
+{
+	struct tasks *tasks = *state;
+
+	feed_fork(tasks, 100, .ppid = 1, .pid = 42, .start_ns = 90);
+	feed_fork(tasks, 110, .ppid = 42, .pid = 42, .tid = 43, .start_ns = 109);
+	feed_exit(tasks, 120, .pid = 42, .start_ns = 90);
+	feed_fork(tasks, 200, .ppid = 1, .pid = 42, .start_ns = 190, .comm = "new");
+	feed_exec(tasks, 130, .pid = 42, .old_tid = 43, .start_ns = 90, .path = "/bin/x",
+		  .mark = WEIR_MARK_LATE);
+	tasks__retire(tasks, 200 + LINGER_NS);
+	assert_int_equal(stats_of(tasks).retired, 2);
+	assert_string_equal(find(tasks, 42, 200).comm, "new");
 }
 
 /* Forks that come late: inherits what was true then, and goes where it belongs in time. */
@@ -551,6 +598,9 @@ static void test_extreme_stamps(void **state)
 
 	feed_fork(tasks, 0, .ppid = 1, .pid = 40, .start_ns = 0);
 	assert_int_equal(find(tasks, 40, 0).pid, 40);
+	/* A start after the event that tells it. */
+	feed_fork(tasks, 100, .ppid = 1, .pid = 39, .start_ns = 200);
+	assert_int_equal(find(tasks, 39, 100).start_ns, 200);
 	feed_fork(tasks, UINT64_MAX, .ppid = 1, .pid = 41, .start_ns = UINT64_MAX);
 	feed_exit(tasks, UINT64_MAX, .pid = 41, .start_ns = UINT64_MAX, .process = true);
 	assert_int_equal(find(tasks, 41, UINT64_MAX).pid, 41);
@@ -758,6 +808,9 @@ static void test_cgroup_v1(void **state)
 	/* Children and execs keep what v1 says: their records know v2 only. */
 	feed_attach(tasks, 160, .pid = 42, .start_ns = 99, .cgroup = 504, .hierarchy = 4,
 		    .path = "/docker/" ID_A);
+	feed_fork(tasks, 155, .ppid = 42, .pid = 44, .start_ns = 154, .cgroup = 1,
+		  .mark = WEIR_MARK_LATE);
+	assert_null(find(tasks, 44, 180).container);
 	feed_fork(tasks, 170, .ppid = 42, .pid = 43, .start_ns = 169, .cgroup = 1);
 	feed_exec(tasks, 180, .pid = 43, .start_ns = 169, .path = "/x", .cgroup = 1);
 	assert_string_equal(find(tasks, 43, 180).container, ID_A);
@@ -788,9 +841,24 @@ static void test_cgroup_hybrid(void **state)
 	feed_attach(tasks, 120, .pid = 42, .start_ns = 99, .cgroup = 32, .hierarchy = 0,
 		    .path = "/lxc/web");
 	assert_string_equal(find(tasks, 42, 120).container, "web");
+	feed_attach(tasks, 125, .pid = 42, .start_ns = 99, .cgroup = 34, .hierarchy = 1,
+		    .is_v2 = true, .path = "/");
+	assert_string_equal(find(tasks, 42, 125).container, "web");
 	feed_attach(tasks, 130, .pid = 42, .start_ns = 99, .cgroup = 33, .hierarchy = 1,
 		    .is_v2 = true, .path = "/lxc/two");
 	assert_string_equal(find(tasks, 42, 130).container, "two");
+}
+
+/* Nothing is known of v2 yet, and the first hierarchy that is has a cgroup of the same id. */
+static void test_cgroup_same_id(void **state)
+{
+	struct tasks *tasks = *state;
+
+	feed_attach(tasks, 100, .pid = 42, .start_ns = 99, .cgroup = 30, .hierarchy = 4,
+		    .path = "/lxc/web");
+	feed_mkdir(tasks, 110, 1, true, 30, "/docker/" ID_A);
+	feed_exec(tasks, 120, .pid = 42, .start_ns = 99, .path = "/x", .cgroup = 30);
+	assert_string_equal(find(tasks, 42, 120).container, ID_A);
 }
 
 static void test_proc_cgroup_text(void **state)
@@ -934,8 +1002,11 @@ int main(void)
 		TEST(test_exited_leader_acts),
 		TEST(test_unknown_tasks),
 		TEST(test_start_told_later),
+		TEST(test_threads_before_leader),
 		TEST(test_parent_is_running),
 		TEST(test_late_facts),
+		TEST(test_late_exec_spares_the_young),
+		TEST(test_late_exec_of_old),
 		TEST(test_late_fork),
 		TEST(test_late_thread_of_ended),
 		TEST(test_ahead),
@@ -948,6 +1019,7 @@ int main(void)
 		TEST(test_cgroup_v2),
 		TEST(test_cgroup_v1),
 		TEST(test_cgroup_hybrid),
+		TEST(test_cgroup_same_id),
 		TEST(test_proc_cgroup_text),
 		TEST(test_resolver),
 		TEST(test_idle_cgroups),
