@@ -30,8 +30,11 @@
 struct item {
 	size_t end; /* in the buffer */
 	uint32_t source;
+	uint32_t also; /* NO_SOURCE: it stands for one event */
 	bool is_event;
 };
+
+#define NO_SOURCE UINT32_MAX
 
 struct out {
 	int fd;
@@ -41,6 +44,7 @@ struct out {
 	char *buf;
 	size_t cap, len;
 	size_t open_at; /* [open_at, len) is the item that has not ended */
+	uint32_t also;	/* of that item */
 	struct item *items;
 	size_t nr_items, items_cap;
 	const volatile int *stop;
@@ -75,6 +79,7 @@ struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsi
 	if (!out)
 		return NULL;
 	out->fd = fd;
+	out->also = NO_SOURCE;
 	fstat(fd, &st); /* a descriptor that is none fails when it is written to */
 	out->regular = S_ISREG(st.st_mode);
 	if (S_ISFIFO(st.st_mode))
@@ -123,14 +128,21 @@ static bool unwritten_room(struct out *out, uint32_t source)
 	return true;
 }
 
-static void count_unwritten(struct out *out, bool is_event, uint32_t source)
+static void count_one(struct out *out, uint32_t source)
 {
-	if (!is_event)
-		return;
 	if (unwritten_room(out, source))
 		out->unwritten[source]++;
 	else
 		out->unwritten_rest++;
+}
+
+static void count_unwritten(struct out *out, const struct item *item)
+{
+	if (!item->is_event)
+		return;
+	count_one(out, item->source);
+	if (item->also != NO_SOURCE)
+		count_one(out, item->also);
 }
 
 /* Is the program being stopped? From the first time on that it is, the grace period runs. */
@@ -262,7 +274,7 @@ static size_t count_items(struct out *out, size_t done)
 		if (out->items[i].end <= done)
 			whole = out->items[i].end;
 		else
-			count_unwritten(out, out->items[i].is_event, out->items[i].source);
+			count_unwritten(out, &out->items[i]);
 	}
 	return done - whole;
 }
@@ -363,19 +375,28 @@ void out__hex(struct out *out, uint64_t value)
 	out__used(out, put_hex(out__room(out, PUT_HEX_MAX), value));
 }
 
+void out__also(struct out *out, uint32_t source)
+{
+	out->also = source;
+}
+
 void out__end(struct out *out, bool is_event, uint32_t source)
 {
-	struct item *item;
+	struct item item = {
+		.end = out->len,
+		.source = source,
+		.also = out->also,
+		.is_event = is_event,
+	};
 
+	out->also = NO_SOURCE;
 	if (out->error) {
-		count_unwritten(out, is_event, source);
+		count_unwritten(out, &item);
 		out->len = 0;
 		return;
 	}
-	item = &out->items[out->nr_items++];
-	item->end = out->open_at = out->len;
-	item->source = source;
-	item->is_event = is_event;
+	out->open_at = out->len;
+	out->items[out->nr_items++] = item;
 	if (out->nr_items == out->items_cap)
 		write_items(out);
 }

@@ -47,6 +47,9 @@ void out__used(struct out *out, const char *end);
  */
 void out__end(struct out *out, bool is_event, uint32_t source);
 
+/* The item that ends next stands for a second event, of this source. */
+void out__also(struct out *out, uint32_t source);
+
 /*
  * Write what is buffered; an item that has not ended, ends, and is no event. Returns 0, or the first
  * error that ever happened: a negative errno, -ECANCELED when a stop cut it short. Nothing is

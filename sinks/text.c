@@ -10,6 +10,7 @@
 #include "sinks/put.h"
 #include "sinks/sockaddr.h"
 #include "sinks/table.h"
+#include "sinks/text.h"
 
 #include <errno.h>
 #include <time.h>
@@ -54,7 +55,7 @@ static char *put_safe(char *p, uint8_t c)
 	return p;
 }
 
-static void safe(struct out *out, const char *bytes, size_t len)
+void text__safe(struct out *out, const char *bytes, size_t len)
 {
 	while (len) {
 		size_t step = len < STRING_STEP ? len : STRING_STEP, i;
@@ -71,13 +72,13 @@ static void safe(struct out *out, const char *bytes, size_t len)
 static void quoted(struct out *out, const char *bytes, size_t len)
 {
 	out__char(out, '"');
-	safe(out, bytes, len);
+	text__safe(out, bytes, len);
 	out__char(out, '"');
 }
 
 static void word(struct out *out, const char *str)
 {
-	safe(out, str, strlen(str));
+	text__safe(out, str, strlen(str));
 }
 
 static void strings(struct out *out, const char *bytes, size_t len)
@@ -155,7 +156,7 @@ static void address(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-static void value(struct out *out, const struct weir_arg *arg)
+void text__value(struct out *out, const struct weir_arg *arg)
 {
 	if (arg->flags & WEIR_ARG_UNREAD) {
 		/* Nobody reads at 0: then not even the address is known. */
@@ -194,9 +195,8 @@ static void value(struct out *out, const struct weir_arg *arg)
 		out__str(out, "...");
 }
 
-static void syscall_name(struct out *out, const struct weir_decoded *d)
+void text__syscall_name(struct out *out, const struct weir_decoded *d)
 {
-	out__char(out, ' ');
 	if (d->syscall) {
 		word(out, d->syscall);
 	} else {
@@ -222,7 +222,7 @@ static void task(struct out *out, const struct sink_event *se)
 {
 	out__char(out, ' ');
 	if (se->comm)
-		safe(out, se->comm, strnlen(se->comm, 16));
+		text__safe(out, se->comm, strnlen(se->comm, 16));
 	else
 		out__char(out, '?');
 	out__char(out, '[');
@@ -230,28 +230,40 @@ static void task(struct out *out, const struct sink_event *se)
 	out__char(out, ']');
 }
 
+void text__container(struct out *out, const struct sink_event *se)
+{
+	if (!se->container)
+		return;
+	out__str(out, " container=");
+	word(out, se->container);
+}
+
+void text__head(struct out *out, const struct sink_event *se)
+{
+	clock_time(out, se->wall_ns);
+	cpu(out, se->event->cpu);
+	task(out, se);
+	out__char(out, ' ');
+}
+
 static void record(struct out *out, const struct sink_event *se)
 {
 	const struct weir_decoded *d = se->decoded;
 	uint32_t i;
 
-	clock_time(out, se->wall_ns);
-	cpu(out, se->event->cpu);
-	task(out, se);
-	out__char(out, ' ');
+	text__head(out, se);
 	word(out, d->name);
-	if (d->group == WEIR_GROUP_SYS)
-		syscall_name(out, d);
+	if (d->group == WEIR_GROUP_SYS) {
+		out__char(out, ' ');
+		text__syscall_name(out, d);
+	}
 	for (i = 0; i < d->nargs; i++) {
 		out__char(out, ' ');
 		word(out, d->args[i].name);
 		out__char(out, '=');
-		value(out, &d->args[i]);
+		text__value(out, &d->args[i]);
 	}
-	if (se->container) {
-		out__str(out, " container=");
-		word(out, se->container);
-	}
+	text__container(out, se);
 }
 
 /* "reserve failed" */
@@ -311,6 +323,14 @@ static void clock_step(struct out *out, const struct sink_event *se,
 	}
 }
 
+void text__marks(struct out *out, const struct weir_event *event)
+{
+	if (event->mark & WEIR_MARK_LATE)
+		out__str(out, " late");
+	if (event->mark & WEIR_MARK_AHEAD)
+		out__str(out, " ahead");
+}
+
 static int text_event(struct out *out, const struct sink_event *se)
 {
 	const struct weir_event *event = se->event;
@@ -328,10 +348,7 @@ static int text_event(struct out *out, const struct sink_event *se)
 	default:
 		return -EINVAL;
 	}
-	if (event->mark & WEIR_MARK_LATE)
-		out__str(out, " late");
-	if (event->mark & WEIR_MARK_AHEAD)
-		out__str(out, " ahead");
+	text__marks(out, event);
 	out__char(out, '\n');
 	out__end(out, event->kind == WEIR_KIND_RECORD, event->source);
 	return out__error(out);
@@ -350,5 +367,6 @@ static int text_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_n
 const struct sink_ops sink_text = {
 	.name = "text",
 	.event = text_event,
+	.call = text__call,
 	.watermark = text_watermark,
 };

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * text_call.c - a system call as a line: name(argument: value, ...) = result <duration>.
+ *
+ * At home for readers of strace: flags and constants by their names, errors as -1 and their name, an
+ * octal mode only where one is made use of. What weir did not see, it does not print a value for.
+ */
+#include "sinks/flags.h"
+#include "sinks/out.h"
+#include "sinks/put.h"
+#include "sinks/text.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define ERRNO_MAX 4095 /* results from -4095 to -1 are errors, on every architecture */
+
+static bool creates(const struct weir_decoded *d)
+{
+	for (uint32_t i = 0; i < d->nargs; i++)
+		if (d->args[i].set && !strcmp(d->args[i].set, "open"))
+			return d->args[i].u & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY));
+	return true;
+}
+
+/* The mode of an open that makes no file is whatever the register held. */
+static bool is_unused(const struct weir_decoded *d, const struct weir_arg *arg)
+{
+	return arg->tag == WEIR_TAG_PAD || (arg->tag == WEIR_TAG_MODE && !creates(d));
+}
+
+static void octal(struct out *out, uint64_t mode)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + (mode & 7));
+	while (mode >>= 3);
+	if (*at != '0')
+		*--at = '0';
+	out__bytes(out, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+static void dirfd(struct out *out, int32_t fd)
+{
+	if (fd == AT_FDCWD)
+		out__str(out, "AT_FDCWD");
+	else
+		out__i64(out, fd);
+}
+
+/* An id of all bits set is none at all. */
+static void id(struct out *out, uint32_t value)
+{
+	if (value == UINT32_MAX)
+		out__str(out, "-1");
+	else
+		out__u64(out, value);
+}
+
+static void address(struct out *out, uint64_t value)
+{
+	if (value)
+		out__hex(out, value);
+	else
+		out__str(out, "NULL");
+}
+
+/* A register, by what the call makes of it. Most types are narrower than it. */
+static void raw(struct out *out, const struct weir_arg *arg)
+{
+	switch (arg->tag) {
+	case WEIR_TAG_INT:
+	case WEIR_TAG_FD:
+	case WEIR_TAG_PID:
+		out__i64(out, (int32_t)arg->u);
+		break;
+	case WEIR_TAG_DIRFD:
+		dirfd(out, (int32_t)arg->u);
+		break;
+	case WEIR_TAG_UINT:
+		out__u64(out, (uint32_t)arg->u);
+		break;
+	case WEIR_TAG_UID:
+	case WEIR_TAG_GID:
+		id(out, (uint32_t)arg->u);
+		break;
+	case WEIR_TAG_LONG:
+	case WEIR_TAG_OFF:
+		out__i64(out, (int64_t)arg->u);
+		break;
+	case WEIR_TAG_SIZE:
+	case WEIR_TAG_LO:
+	case WEIR_TAG_HI:
+		out__u64(out, arg->u);
+		break;
+	case WEIR_TAG_SIG:
+		flags__put_signal(out, (uint32_t)arg->u);
+		break;
+	case WEIR_TAG_MODE:
+		octal(out, (uint32_t)arg->u);
+		break;
+	case WEIR_TAG_FLAGS:
+		flags__put(out, arg->set, arg->u);
+		break;
+	case WEIR_TAG_ENUM:
+		flags__put_enum(out, arg->set, (uint32_t)arg->u);
+		break;
+	case WEIR_TAG_NONE:
+	case WEIR_TAG_HEX:
+	case WEIR_TAG_DEV:
+		out__hex(out, arg->u);
+		break;
+	default:
+		address(out, arg->u);
+	}
+}
+
+static void arguments(struct out *out, const struct weir_decoded *d)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < d->nargs; i++) {
+		const struct weir_arg *arg = &d->args[i];
+
+		if (is_unused(d, arg))
+			continue;
+		if (any)
+			out__str(out, ", ");
+		any = true;
+		out__str(out, arg->name);
+		out__str(out, ": ");
+		if (arg->kind == WEIR_ARG_HEX && !(arg->flags & WEIR_ARG_UNREAD))
+			raw(out, arg);
+		else
+			text__value(out, arg);
+	}
+}
+
+static bool returns_address(const struct weir_decoded *d)
+{
+	static const char *const names[] = {"brk", "mmap", "mmap2", "mremap", "shmat"};
+
+	for (size_t i = 0; d->syscall && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(d->syscall, names[i]))
+			return true;
+	return false;
+}
+
+static void error(struct out *out, int err)
+{
+	const char *name = flags__errno_name(err);
+
+	out__str(out, "-1 ");
+	if (!name) {
+		out__str(out, "errno ");
+		out__i64(out, err);
+		return;
+	}
+	out__str(out, name);
+	if (err < 512) {
+		out__str(out, " (");
+		out__str(out, strerrordesc_np(err));
+		out__char(out, ')');
+	}
+}
+
+static void result(struct out *out, const struct weir_decoded *d)
+{
+	out__str(out, " = ");
+	if (d->ret < 0 && d->ret >= -ERRNO_MAX)
+		error(out, (int)-d->ret);
+	else if (returns_address(d))
+		out__hex(out, (uint64_t)d->ret);
+	else
+		out__i64(out, d->ret);
+}
+
+/* Three digits behind the point, of the unit that leaves fewest before it. */
+static void duration(struct out *out, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+	size_t u = 0;
+	uint32_t part;
+
+	while (u < 2 && ns < units[u].ns)
+		u++;
+	part = (uint32_t)(ns % units[u].ns / (units[u].ns / 1000));
+	out__str(out, " <");
+	out__u64(out, ns / units[u].ns);
+	out__char(out, '.');
+	out__char(out, (char)('0' + part / 100));
+	out__used(out, put_2(out__room(out, 2), part % 100));
+	out__str(out, units[u].name);
+	out__char(out, '>');
+}
+
+/* What stands behind the arguments, for each way in which a call can end. */
+static void ending(struct out *out, const struct weir_decoded *d, const struct weir_call *call)
+{
+	switch (call->end) {
+	case WEIR_CALL_RETURNED:
+		result(out, d);
+		duration(out, call->exit->stamp_ns - call->enter->stamp_ns);
+		break;
+	case WEIR_CALL_BORN:
+	case WEIR_CALL_NO_ENTER:
+		result(out, d);
+		break;
+	case WEIR_CALL_NO_RETURN:
+		out__str(out, " = ?");
+		break;
+	case WEIR_CALL_BROKEN:
+		out__str(out, " = ? <lost>");
+		break;
+	case WEIR_CALL_OPEN:
+		out__str(out, " <unfinished>");
+		break;
+	}
+}
+
+int text__call(struct out *out, const struct sink_event *se, const struct weir_call *call)
+{
+	const struct weir_decoded *d = se->decoded;
+
+	text__head(out, se);
+	text__syscall_name(out, d);
+	if (d->has_args) {
+		out__char(out, '(');
+		arguments(out, d);
+		out__char(out, ')');
+	} else {
+		out__str(out, "(?)");
+	}
+	ending(out, d, call);
+	text__container(out, se);
+	text__marks(out, se->event);
+	out__char(out, '\n');
+	/* Two records, maybe of two sources: written together or lost together. */
+	if (call->enter && call->exit)
+		out__also(out, call->enter->source);
+	out__end(out, true, se->event->source);
+	return out__error(out);
+}
