@@ -30,6 +30,12 @@ void wake__remove(struct wake *wake, int fd);
 /* Sleep at most timeout_ns. 1: something woke us, 0: time out, -EINTR or another error. */
 int wake__sleep(struct wake *wake, uint64_t timeout_ns);
 
+/*
+ * What made the descriptor readable is being looked after. For a caller that sleeps on it in a loop of
+ * its own: without this, a ring that stays readable (see above) would keep it readable.
+ */
+void wake__taken(struct wake *wake);
+
 /* Make the descriptor readable in delay_ns from now on. */
 void wake__due(struct wake *wake, uint64_t delay_ns);
 

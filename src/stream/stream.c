@@ -297,24 +297,17 @@ static int start_hotplug(struct weir_stream *s)
 	err = hotplug__open(&s->hotplug);
 	if (!err && s->hotplug.fd >= 0)
 		err = wake__add(&s->wake, s->hotplug.fd);
-	if (err)
-		hotplug__close(&s->hotplug);
 	return err;
 }
 
-WEIR_API int weir_stream__add_rings(struct weir_stream *s, const struct weir_rings_opts *opts)
+static int add_group(struct weir_stream *s, const struct weir_rings_opts *opts)
 {
 	uint32_t nr_sources = s->nr_sources;
 	struct source_rings group;
 	int err;
 
-	if (!good_opts(opts))
-		return -EINVAL;
 	if (grow(&s->groups, s->nr_groups + 1, sizeof(*s->groups)))
 		return -ENOMEM;
-	err = start_hotplug(s);
-	if (err)
-		return err;
 	err = open_group(s, opts, &group);
 	if (err)
 		return err;
@@ -329,6 +322,21 @@ WEIR_API int weir_stream__add_rings(struct weir_stream *s, const struct weir_rin
 	s->groups[s->nr_groups++] = group;
 	s->memory_only = false;
 	return 0;
+}
+
+WEIR_API int weir_stream__add_rings(struct weir_stream *s, const struct weir_rings_opts *opts)
+{
+	int err;
+
+	if (!good_opts(opts))
+		return -EINVAL;
+	err = start_hotplug(s);
+	if (!err)
+		err = add_group(s, opts);
+	/* Nothing was added, so there is nothing to watch either. */
+	if (err && s->memory_only)
+		hotplug__close(&s->hotplug);
+	return err;
 }
 
 static int add_watch(struct weir_stream *s, const struct misses *misses)
@@ -372,11 +380,13 @@ static void add_offline_gap(struct weir_stream *s, struct ring *ring)
 {
 	struct weir_gap gap = {
 		.from_ns = ring->offline_since_ns,
-		.to_ns = s->t_ns,
+		.to_ns = stream__now(s),
 		.cause = WEIR_LOST_OFFLINE,
 	};
 
 	stream__add_gap(s, ring, ring->seqs.expect, &gap);
+	/* Told up to here: a close that has to be repeated does not tell it again. */
+	ring->offline_since_ns = gap.to_ns;
 }
 
 static void add_cpu(struct weir_stream *s, int cpu)
@@ -416,6 +426,8 @@ WEIR_API int weir_stream__poll(struct weir_stream *s, int timeout_ms)
 
 	if (s->closed)
 		return 0;
+	if (s->wake.paced)
+		wake__taken(&s->wake);
 	end_ns = timeout_ms < 0 ? UINT64_MAX : start_ns + (uint64_t)timeout_ms * 1000000;
 	/* Events flow: let the interval pass, so that a poll has something to do. */
 	if (timeout_ms && s->flowing) {
