@@ -27,7 +27,7 @@
 
 struct tasks {
 	struct table table;
-	uint64_t now_ns; /* newest stamp of the stream, those that lie beyond the clock apart */
+	uint64_t now_ns; /* how far the stream has come, stamps that lie beyond the clock apart */
 	uint64_t watermark_ns;
 };
 
@@ -590,6 +590,8 @@ void tasks__retire(struct tasks *tasks, uint64_t watermark_ns)
 {
 	if (watermark_ns > tasks->watermark_ns)
 		tasks->watermark_ns = watermark_ns;
+	if (watermark_ns > tasks->now_ns)
+		tasks->now_ns = watermark_ns;
 	table__retire(&tasks->table, tasks->watermark_ns);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * events.h - lifecycle events made by hand and fed to a task table. Include after cmocka.h, whose heap
+ * events.h - lifecycle events made by hand and fed to a task table, and looks at it. Include after cmocka.h, whose heap
  * it takes: so a read behind a record is seen, and the heap of the table is the table's alone.
  */
 #ifndef TESTS_STATE_EVENTS_H
@@ -198,5 +198,43 @@ static inline int feed_seed_args(struct tasks *tasks, struct seed_args a)
 	return tasks__seed(tasks, &seed, a.exe, a.cgroups);
 }
 #define feed_seed(tasks, ...) feed_seed_args(tasks, (struct seed_args){__VA_ARGS__})
+
+static inline int new_table(void **state)
+{
+	*state = tasks__new(0);
+	return *state ? 0 : -1;
+}
+
+static inline int free_table(void **state)
+{
+	tasks__free(*state);
+	return 0;
+}
+
+static inline struct task_view find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns)
+{
+	struct task_view view;
+
+	if (!tasks__find(tasks, tid, stamp_ns, &view))
+		fail_msg("nobody has tid %u at %llu", tid, (unsigned long long)stamp_ns);
+	return view;
+}
+
+static inline void assert_nobody(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns)
+{
+	struct task_view view;
+
+	assert_false(tasks__find(tasks, tid, stamp_ns, &view));
+}
+
+static inline struct tasks_stats stats_of(struct tasks *tasks)
+{
+	struct tasks_stats stats;
+
+	tasks__stats(tasks, &stats);
+	return stats;
+}
+
+#define TABLE_TEST(name) cmocka_unit_test_setup_teardown(name, new_table, free_table)
 
 #endif /* TESTS_STATE_EVENTS_H */

@@ -59,14 +59,6 @@ void __wrap_free(void *ptr)
 	__real_free(ptr);
 }
 
-static struct tasks_stats stats_of(struct tasks *tasks)
-{
-	struct tasks_stats stats;
-
-	tasks__stats(tasks, &stats);
-	return stats;
-}
-
 static void assert_within(struct tasks *tasks, size_t cap)
 {
 	struct tasks_stats stats = stats_of(tasks);
@@ -486,6 +478,41 @@ static void test_memory_runs_out(void **state)
 	fail_from = 0;
 }
 
+/* Records of any bytes, on few ids and few stamps, so that they meet: no crash, no leak, the cap holds. */
+static void test_random_records(void **state)
+{
+	struct tasks *tasks = tasks__new(64u << 10);
+	uint64_t seed = 7, record[24];
+
+	tasks__set_cgroup_resolver(tasks, resolve, NULL);
+	for (int i = 0; i < 300000; i++) {
+		uint16_t type;
+		size_t len;
+		int err;
+
+		for (size_t j = 0; j < sizeof(record) / sizeof(record[0]); j++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+			record[j] = seed >> 33;
+			/* Mostly small in both halves, as ids and stamps and lengths. */
+			if (record[j] % 32)
+				record[j] = (record[j] >> 5 & 7) | (record[j] >> 8 & 7) << 32;
+		}
+		type = (uint16_t)(seed >> 40) % 8;
+		len = (seed >> 44) % (sizeof(record) + 1);
+		err = feed_marked(tasks, type, seed >> 60 ? seed >> 33 & 31 : seed, record, len,
+				  seed >> 50 & 3);
+		assert_true(!err || err == -EBADMSG || err == -ENOMEM);
+		known(tasks, seed >> 36 & 7, seed >> 33 & 31);
+		if (i % 64 == 0)
+			tasks__retire(tasks, seed >> 33 & 31);
+		if (i % 64 == 0)
+			assert_within(tasks, 64u << 10);
+	}
+	assert_true(stats_of(tasks).evicted > 0);
+	tasks__free(tasks);
+	assert_int_equal(live_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_lookup_allocates_nothing),
 		cmocka_unit_test(test_every_allocation_fails_once),
 		cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_random_records),
 	};
 
 	return cmocka_run_group_tests_name("memory of tasks", tests, NULL, NULL) ? 1 : 0;
