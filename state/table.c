@@ -118,6 +118,9 @@ static bool fits(const struct budget *budget, size_t bytes)
 
 int table__make_room(struct table *table, size_t bytes)
 {
+	/* What never fits must not cost anybody's entry. */
+	if (bytes > table->budget.cap)
+		return -ENOMEM;
 	while (!fits(&table->budget, bytes)) {
 		if (cgroups__evict_idle(&table->cgroups))
 			continue;
@@ -197,12 +200,6 @@ struct thread *table__started(const struct table *table, const struct weir_task_
 	return NULL;
 }
 
-static void to_ended(struct table *table, struct thread *thread)
-{
-	thread->flags |= THREAD_ENDED;
-	to_tail(&table->ended, thread);
-}
-
 /* All its threads have exited: the last of them tells when. */
 static void finish_proc(struct table *table, struct proc *proc)
 {
@@ -215,7 +212,7 @@ static void finish_proc(struct table *table, struct proc *proc)
 		if (thread->exit_ns > proc->end_ns)
 			proc->end_ns = thread->exit_ns;
 	}
-	to_ended(table, proc->leader);
+	to_tail(&table->ended, proc->leader);
 }
 
 void table__end_thread(struct table *table, struct thread *thread, uint64_t stamp_ns)
@@ -227,7 +224,7 @@ void table__end_thread(struct table *table, struct thread *thread, uint64_t stam
 	/* The largest stamp is `never`; nothing that exits has it. */
 	thread->exit_ns = stamp_ns < TABLE_NEVER_NS ? stamp_ns : TABLE_NEVER_NS - 1;
 	if (!thread__leads(thread))
-		to_ended(table, thread);
+		to_tail(&table->ended, thread);
 	if (!--proc->nr_running)
 		finish_proc(table, proc);
 }
@@ -250,7 +247,6 @@ void table__revive_leader(struct table *table, struct proc *proc)
 	leader->exit_ns = TABLE_NEVER_NS;
 	proc->nr_running++;
 	proc->end_ns = TABLE_NEVER_NS;
-	leader->flags &= ~THREAD_ENDED;
 	to_tail(&table->running, leader);
 }
 

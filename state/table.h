@@ -40,7 +40,7 @@ struct proc {
 	uint32_t nr_threads; /* entries */
 	uint32_t nr_running; /* of these, not ended */
 	struct name *exe;
-	uint64_t exec_ns; /* stamp of exe, uid and ppid */
+	uint64_t image_ns; /* stamp of exe, uid and ppid: of the last fork or exec */
 	uint64_t end_ns;
 	struct thread *leader;
 	struct list_node threads;
@@ -50,7 +50,6 @@ struct proc {
 #define THREAD_USED	(1u << 0) /* since it was last passed over for eviction */
 #define THREAD_HAS_COMM (1u << 1)
 #define THREAD_STARTED	(1u << 2) /* start_ns is known */
-#define THREAD_ENDED	(1u << 3) /* on the list `ended` */
 
 /* What a lookup reads stands in front. */
 struct thread {

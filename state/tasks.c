@@ -157,13 +157,13 @@ static void set_image(struct tasks *tasks, struct proc *proc, const struct image
 {
 	struct name *old = proc->exe;
 
-	if (image->stamp_ns < proc->exec_ns)
+	if (image->stamp_ns < proc->image_ns)
 		return;
 	proc->exe = name__ref(image->exe);
 	names__put(&tasks->table.names, old);
 	proc->ppid = image->ppid;
 	proc->uid = image->uid;
-	proc->exec_ns = image->stamp_ns;
+	proc->image_ns = image->stamp_ns;
 }
 
 /* Takes over the reference to `set`. */
@@ -224,7 +224,7 @@ static int join(struct tasks *tasks, struct thread *thread, struct cgroup *cgrou
 static void inherit_image(struct tasks *tasks, struct proc *child, const struct proc *parent,
 			  uint64_t stamp_ns)
 {
-	bool known = parent->exec_ns <= stamp_ns;
+	bool known = parent->image_ns <= stamp_ns;
 	struct image image = {child->exe, parent->pid, child->uid, stamp_ns};
 
 	if (known && parent->exe)
@@ -330,7 +330,7 @@ static bool is_before_exec(const struct thread *thread, const struct weir_exit *
 			   uint64_t stamp_ns)
 {
 	return !(exited->flags & WEIR_EXIT_PROCESS) && thread__leads(thread) &&
-	       stamp_ns < thread->proc->exec_ns;
+	       stamp_ns < thread->proc->image_ns;
 }
 
 /* An exit that nobody needs to be told: the entry was retired, or would be at once. */

@@ -196,9 +196,9 @@ static void test_larger_than_cap(void **state)
 
 	memset(path, 'x', 59999);
 	path[59999] = '\0';
-	assert_int_equal(feed_mkdir(tasks, 10, 0, true, 5, path), -ENOMEM);
-	assert_int_equal(stats_of(tasks).entries, 0);
-	assert_int_equal(feed_fork(tasks, 20, .ppid = 1, .pid = 2, .start_ns = 15), 0);
+	assert_int_equal(feed_fork(tasks, 10, .ppid = 1, .pid = 2, .start_ns = 5), 0);
+	assert_int_equal(feed_mkdir(tasks, 20, 0, true, 5, path), -ENOMEM);
+	assert_int_equal(stats_of(tasks).evicted, 0);
 	assert_true(known(tasks, 2, 20));
 	test_free(path);
 	tasks__free(tasks);
