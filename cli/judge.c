@@ -299,7 +299,6 @@ static bool take_watermark(struct judge *judge, const struct judge_line *line,
 			      line->stamp_ns, judge->watermark_ns, judge->watermark_line);
 	if (!judge_late(judge, line, out))
 		return false;
-	judge->late.line = 0;
 	judge->has_watermark = true;
 	judge->watermark_ns = line->stamp_ns;
 	judge->watermark_line = line->no;

@@ -244,22 +244,44 @@ static void test_utf8(void **state)
 	assert_string_equal(str_value("\0\b\f\t\r\n", 6), "\"\\u0000\\u0008\\u000c\\t\\r\\n\"");
 }
 
+/* What a byte becomes when it stands alone among others. */
+static const char *alone(int byte)
+{
+	static char text[8];
+
+	switch (byte) {
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\\\\\";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\t':
+		return "\\t";
+	}
+	snprintf(text, sizeof(text),
+		 byte < 0x20 || byte == 0x7f ? "\\u%04x"
+		 : byte > 0x7f		     ? "\\\\x%02x"
+					     : "%c",
+		 byte);
+	return text;
+}
+
 /* Every byte, at every place of an eight-byte word and beside it. */
 static void test_every_byte_at_every_place(void **state)
 {
-	char bytes[20], expect[64];
+	char bytes[17], expect[64];
 	int byte, at;
 
-	for (byte = 0x20; byte < 0x7f; byte++) {
+	for (byte = 0; byte < 0x100; byte++) {
 		for (at = 0; at < 17; at++) {
-			const char *in = byte == '"' ? "\\\"" : byte == '\\' ? "\\\\\\\\" : NULL;
-			char plain[2] = {(char)byte, 0};
-
-			memset(bytes, 'x', 17);
+			memset(bytes, 'x', sizeof(bytes));
 			bytes[at] = (char)byte;
-			snprintf(expect, sizeof(expect), "\"%.*s%s%.*s\"", at, bytes,
-				 in ? in : plain, 16 - at, bytes + at + 1);
-			assert_string_equal(str_value(bytes, 17), expect);
+			snprintf(expect, sizeof(expect), "\"%.*s%s%.*s\"", at, bytes, alone(byte),
+				 16 - at, bytes + at + 1);
+			assert_string_equal(str_value(bytes, sizeof(bytes)), expect);
 		}
 	}
 }

@@ -247,6 +247,37 @@ static void test_jumps(void **state)
 	BREAKS(complete(), "G4 loss", 4, "numbers of cpu0 are missing after this line");
 }
 
+/* What was jumped over was not seen, whatever stood in its place of the window before. */
+static void test_what_was_jumped_over_may_come(void **state)
+{
+	static const uint64_t jumps[] = {2, 10, 100, 16382, 16383, 16384, 16385, 16400, 40000};
+	uint64_t seq, top, i, back;
+
+	for (i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		judge__free(judge);
+		judge = judge__new();
+		for (seq = 0; seq < 16500; seq++)
+			GOOD(record("cpu0", seq, seq));
+		top = 16499 + jumps[i];
+		GOOD(record("cpu0", 20000, top));
+		for (back = 1; back < jumps[i] && back < 16384; back++)
+			GOOD(record("cpu0", 20000 + back, top - back));
+		BREAKS(record("cpu0", 90000, top - 1), "G4 loss", line_no, "comes twice");
+	}
+}
+
+/* Further back than the window: nothing is known, so nothing is said. */
+static void test_behind_the_window(void **state)
+{
+	uint64_t seq;
+
+	for (seq = 0; seq < 20000; seq++)
+		if (seq != 7)
+			GOOD(record("cpu0", seq, seq));
+	GOOD(record("cpu0", 20001, 7));
+	GOOD(complete());
+}
+
 static void test_each_source_has_its_numbers(void **state)
 {
 	GOOD(record("cpu0", 10, 0));
@@ -648,6 +679,8 @@ int main(void)
 		TEST(test_a_record_twice),
 		TEST(test_a_late_record_twice),
 		TEST(test_jumps),
+		TEST(test_what_was_jumped_over_may_come),
+		TEST(test_behind_the_window),
 		TEST(test_each_source_has_its_numbers),
 		TEST(test_behind_the_watermark),
 		TEST(test_gap_behind_the_watermark),

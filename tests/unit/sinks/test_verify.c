@@ -275,8 +275,38 @@ static void test_not_json(void **state)
 	/* A file that was cut inside a line. */
 	assert_breaks(RECORD(10, "cpu0", 0) "{\"ts\":\"11\",", "t.json:2: format: not JSON");
 	/* A NUL is no end. */
-	assert_int_equal(verify_bytes("{}\0\n", 4), 1);
 	assert_int_equal(verify_bytes("\0", 1), 1);
+}
+
+/* Lines that would be good if JSON readers were not strict. */
+static void test_nearly_json(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		size_t len; /* of what `to` adds */
+	} cases[] = {
+		{"\"args\":{}}", "\"args\":{},}", 1},
+		{"\"args\":{}}", "\"args\":{}}x", 1},
+		{"\"args\":{}}", "\"args\":{}}{}", 2},
+		{"\"args\":{}}", "\"args\":{}}\0", 1},
+		{"\"c\"", "'c'", 0},
+		{"\"c\"", "\"\xff\"", 0},
+		{"\"c\"", "\"\xe9\"", 0},
+	};
+	const char *good = RECORD(10, "cpu0", 0);
+	char line[1024];
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *at = strstr(good, cases[i].from);
+		size_t before = (size_t)(at - good), old = strlen(cases[i].from);
+
+		memcpy(line, good, before);
+		memcpy(line + before, cases[i].to, old + cases[i].len);
+		strcpy(line + before + old + cases[i].len, at + old);
+		assert_int_equal(verify_bytes(line, strlen(good) + cases[i].len), 1);
+		assert_int_equal(strncmp(said_err, "t.json:1: format: not", 21), 0);
+	}
 }
 
 /* What a trace says does not reach the terminal as it is. */
@@ -549,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_not_json),
+		cmocka_unit_test(test_nearly_json),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_random_damage),
