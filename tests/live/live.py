@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the live tests share: `weir trace` as a child, its trace read back, loads that know what they did.
 
-A test has two arguments, the program weir and the folder of the loads, and reads like this:
+A test has as arguments the program weir and the folder of the loads, and `soak` where it is to last a
+minute. It reads like this:
 
     with live.Load("calls", "-n", 1000, "uname") as load, live.Trace("-p", load.pid) as trace:
         load.go()
@@ -24,6 +25,7 @@ import tempfile
 import time
 
 WEIR, LOADS = sys.argv[1:3]
+SOAK = sys.argv[3:] == ["soak"]
 
 # How long anything may take that should be over: a busy machine is no failure.
 PATIENCE_S = 60
@@ -202,27 +204,42 @@ def lost(account, cause=None):
     return sum(count or 0 for count in account["lost"].values())
 
 
+def calls_accounted(ledger):
+    """Records of the cpu rings, delivered or lost. (Life rings lose what no -e asks for, too.)"""
+    return sum(source["delivered"] + lost(source) for source in ledger["sources"]
+               if source_order(source["name"])[0] == CLASSES.index("cpu"))
+
+
 def source_order(name):
     letters, number = re.fullmatch(r"([a-z]+)([0-9]+)", name).groups()
     return CLASSES.index(letters), int(number)
 
 
-def steps_back(lines):
-    """How many records stand behind one that should come after them (G1).
+class Order:
+    """Counts records that stand behind one that should come after them (G1).
 
     A gap stands at the end of what it bounds and has no place among equal stamps.
     """
-    count, last = 0, None
-    for line in lines:
-        if line["event"] == "watermark" or line.get("late"):
-            continue
+
+    def __init__(self):
+        self.steps_back = 0
+        self.last = ()
+
+    def take(self, line):
+        if line["event"] == "watermark":
+            return
         place = (int(line["ts"]),)
         if line["event"] not in ("gap", "clock_step"):
             place += (source_order(line["source"]), line["seq"])
-        if last is not None and place < last[:len(place)]:
-            count += 1
-        last = place
-    return count
+        self.steps_back += place < self.last[:len(place)]
+        self.last = place
+
+
+def steps_back(lines):
+    order = Order()
+    for line in lines:
+        order.take(line)
+    return order.steps_back
 
 
 def assert_account(case, ledger):
