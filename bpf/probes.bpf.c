@@ -2,8 +2,8 @@
 /*
  * probes.bpf.c - weir's own probes, one object: they share rings, counters and the selection.
  *
- * Each part is a header that defines programs, to be included here and nowhere else. Parts compiled
- * apart could not be linked by bpftool before version 8: it fails on a kfunc that two of them call.
+ * Each part is a header that defines programs, to be included here and nowhere else. Parts that are
+ * compiled apart can't be linked: libbpf's linker (1.1) fails on a kfunc that two of them call.
  */
 #include "life.bpf.h"
 #include "sched.bpf.h"

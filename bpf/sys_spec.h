@@ -14,6 +14,7 @@
 
 #define WEIR_SYS_ABIS	  3    /* enum weir_abi */
 #define WEIR_SYS_NR_MAX	  1024 /* numbers are below this */
+#define WEIR_SYS_SPECS	  (WEIR_SYS_ABIS * WEIR_SYS_NR_MAX)
 #define WEIR_SYS_ARGS	  6
 #define WEIR_SYS_BLOBS	  4   /* most arguments of one call that are read */
 #define WEIR_SYS_NO_ARG	  255 /* weir_sys_blob.len_arg: none */

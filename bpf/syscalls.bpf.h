@@ -25,7 +25,7 @@ const volatile bool weir_sys_exits = false;  /* on_sys_exit will be attached too
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_SYS_ABIS *WEIR_SYS_NR_MAX);
+	__uint(max_entries, WEIR_SYS_SPECS);
 	__type(key, __u32);
 	__type(value, struct weir_sys_spec);
 } weir_sys_spec SEC(".maps");

@@ -153,7 +153,7 @@ static int fill_calls(struct probes *probes, const struct probes_selection *sel)
 {
 	int fd = bpf_map__fd(probes->skel->maps.weir_sys_spec);
 
-	for (__u32 element = 0; element < WEIR_SYS_ABIS * WEIR_SYS_NR_MAX; element++) {
+	for (__u32 element = 0; element < WEIR_SYS_SPECS; element++) {
 		__u32 abi = element / WEIR_SYS_NR_MAX, nr = element % WEIR_SYS_NR_MAX;
 		const struct syscall_desc *desc = syscalls__find(abi, nr);
 		struct weir_sys_spec spec = {.selected = 1};
