@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
 	{"trace", cmd_trace, "the kernel's events, in true time order, as they happen"},
 	{"verify", cmd_verify, "check a trace in JSON: order, gaps, numbers"},
+	{"doctor", cmd_doctor, "what this kernel and your rights allow, and the way out"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
