@@ -427,6 +427,12 @@ static void syscall_members(struct out *out, const struct weir_decoded *d)
 		string_member(out, ",\"abi\":", d->abi, strlen(d->abi));
 }
 
+static void container(struct out *out, const struct sink_event *se)
+{
+	if (se->container)
+		string_member(out, ",\"container\":", se->container, strlen(se->container));
+}
+
 static void record(struct out *out, const struct sink_event *se)
 {
 	const struct weir_decoded *d = se->decoded;
@@ -441,8 +447,7 @@ static void record(struct out *out, const struct sink_event *se)
 	p = PUT(out__room(out, FIXED_MAX), ",\"seq\":");
 	out__used(out, put_u64(p, se->event->seq));
 	args(out, d);
-	if (se->container)
-		string_member(out, ",\"container\":", se->container, strlen(se->container));
+	container(out, se);
 }
 
 static char *put_stamp(char *p, uint64_t stamp_ns)
@@ -536,6 +541,63 @@ static int json_event(struct out *out, const struct sink_event *se)
 	return out__error(out);
 }
 
+/* When it was entered, and for how long it ran: null where that half was not seen. */
+static void call_times(struct out *out, const struct weir_call *call)
+{
+	char *p = PUT(out__room(out, FIXED_MAX), ",\"enter\":");
+
+	p = call->enter ? put_stamp(p, call->enter->stamp_ns) : PUT(p, "null");
+	p = PUT(p, ",\"dur_ns\":");
+	if (call->end == WEIR_CALL_RETURNED)
+		p = put_u64(p, call->exit->stamp_ns - call->enter->stamp_ns);
+	else
+		p = PUT(p, "null");
+	out__used(out, p);
+}
+
+static void call_result(struct out *out, const struct weir_decoded *d, const struct weir_call *call)
+{
+	out__str(out, ",\"result\":");
+	if (d->has_ret)
+		out__i64(out, d->ret);
+	else
+		out__str(out, "null");
+	if (call->end == WEIR_CALL_BROKEN)
+		out__str(out, ",\"broken\":true");
+	if (call->end == WEIR_CALL_OPEN || call->end == WEIR_CALL_NO_RETURN)
+		out__str(out, call->end == WEIR_CALL_OPEN ? ",\"unfinished\":true"
+							  : ",\"no_return\":true");
+}
+
+/* One object a call. It has a seq only where it stands at a record of its own: at its exit. */
+static int json_call(struct out *out, const struct sink_event *se, const struct weir_call *call)
+{
+	const struct weir_decoded *d = se->decoded;
+
+	head(out, se);
+	task(out, se);
+	string_member(out, ",\"event\":", d->name, strlen(d->name));
+	syscall_members(out, d);
+	source(out, se);
+	if (call->exit) {
+		out__str(out, ",\"seq\":");
+		out__u64(out, call->exit->seq);
+	}
+	call_times(out, call);
+	call_result(out, d, call);
+	if (d->has_args)
+		args(out, d);
+	else
+		out__str(out, ",\"args\":null");
+	container(out, se);
+	marks(out, se->event->mark);
+	out__str(out, "}\n");
+	if (call->enter && call->exit)
+		out__also(out, call->enter->source);
+	out__end(out, true, se->event->source);
+	return out__error(out);
+}
+
 static int json_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_ns,
 			  enum weir_order order)
 {
@@ -552,5 +614,6 @@ static int json_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_n
 const struct sink_ops sink_json = {
 	.name = "json",
 	.event = json_event,
+	.call = json_call,
 	.watermark = json_watermark,
 };
