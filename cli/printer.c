@@ -89,6 +89,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	if (err)
 		return err;
 	event.stamp_ns = call->stamp_ns;
+	event.source = call->source;
 	item = make_item(printer, &event);
 	add_task(printer, &item, &decoded, idle);
 	printer->sink->call(printer->out, &item, call);

@@ -592,9 +592,7 @@ static int json_call(struct out *out, const struct sink_event *se, const struct 
 	container(out, se);
 	marks(out, se->event->mark);
 	out__str(out, "}\n");
-	if (call->enter && call->exit)
-		out__also(out, call->enter->source);
-	out__end(out, true, se->event->source);
+	sink__end_call(out, call);
 	return out__error(out);
 }
 

@@ -4,6 +4,7 @@
  *
  * Owns: the table. Promises: every name is found once. Must not know: what a sink does.
  */
+#include "sinks/out.h"
 #include "sinks/table.h"
 
 #include <stddef.h>
@@ -19,4 +20,11 @@ const struct sink_ops *sink__find(const char *name)
 		if (!strcmp(sinks[i]->name, name))
 			return sinks[i];
 	return NULL;
+}
+
+void sink__end_call(struct out *out, const struct weir_call *call)
+{
+	if (call->enter && call->exit)
+		out__also(out, call->enter->source);
+	out__end(out, true, (call->exit ? call->exit : call->enter)->source);
 }

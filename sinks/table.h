@@ -5,6 +5,9 @@
 
 #include "sinks/sink.h"
 
+/* Ends the line of a call: two records, maybe of two sources, written together or lost together. */
+void sink__end_call(struct out *out, const struct weir_call *call);
+
 extern const struct sink_ops sink_json, sink_text, sink_none;
 
 #endif /* WEIR_SINKS_TABLE_H */

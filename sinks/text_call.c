@@ -8,6 +8,7 @@
 #include "sinks/flags.h"
 #include "sinks/out.h"
 #include "sinks/put.h"
+#include "sinks/table.h"
 #include "sinks/text.h"
 
 #include <fcntl.h>
@@ -239,9 +240,6 @@ int text__call(struct out *out, const struct sink_event *se, const struct weir_c
 	text__container(out, se);
 	text__marks(out, se->event);
 	out__char(out, '\n');
-	/* Two records, maybe of two sources: written together or lost together. */
-	if (call->enter && call->exit)
-		out__also(out, call->enter->source);
-	out__end(out, true, se->event->source);
+	sink__end_call(out, call);
 	return out__error(out);
 }

@@ -110,15 +110,16 @@ static struct thread *find_or_add(struct calls *calls, uint32_t tid)
 	return thread;
 }
 
-/* Hand an open call out, and close it. */
+/* Hand an open call out, and close it: it stands where the event does that ended it. */
 static int end_call(struct calls *calls, struct thread *thread, enum weir_call_end end,
-		    const struct weir_event *exit, uint64_t stamp_ns)
+		    const struct weir_event *at)
 {
 	struct weir_call view = {
 		.end = end,
 		.enter = &thread->enter,
-		.exit = exit,
-		.stamp_ns = stamp_ns,
+		.exit = end == WEIR_CALL_RETURNED ? at : NULL,
+		.stamp_ns = at->stamp_ns,
+		.source = at->source,
 	};
 
 	thread->open = false;
@@ -135,13 +136,13 @@ static void trim_idle(struct calls *calls)
 		forget(calls, thread_of(calls->idle.next));
 }
 
-static int make_room(struct calls *calls, uint64_t stamp_ns)
+static int make_room(struct calls *calls, const struct weir_event *event)
 {
 	int err = 0;
 
 	while (calls->nr_open >= calls->max_open && !err) {
 		calls->evicted++;
-		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, NULL, stamp_ns);
+		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, event);
 	}
 	trim_idle(calls);
 	return err;
@@ -186,7 +187,7 @@ static int on_enter(struct calls *calls, const struct weir_event *event)
 	struct thread *thread;
 	int err;
 
-	err = make_room(calls, event->stamp_ns);
+	err = make_room(calls, event);
 	if (err)
 		return err;
 	thread = find_or_add(calls, enter->id.tid);
@@ -194,7 +195,7 @@ static int on_enter(struct calls *calls, const struct weir_event *event)
 		return hand_out_at_once(calls, event);
 	/* It can't be in two calls: the exit of the first never came. */
 	if (thread->open)
-		err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
 	if (err)
 		return err;
 	return keep(calls, thread, event) ? hand_out_at_once(calls, event) : 0;
@@ -217,6 +218,7 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 		.end = thread && thread->newborn ? WEIR_CALL_BORN : WEIR_CALL_NO_ENTER,
 		.exit = event,
 		.stamp_ns = event->stamp_ns,
+		.source = event->source,
 	};
 	int err = 0;
 
@@ -224,9 +226,9 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 		thread->newborn = false;
 
 	if (thread && thread->open && belongs(thread, exit))
-		return end_call(calls, thread, WEIR_CALL_RETURNED, event, event->stamp_ns);
+		return end_call(calls, thread, WEIR_CALL_RETURNED, event);
 	if (thread && thread->open)
-		err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
 	return err ? err : calls->fn(calls->ctx, &alone);
 }
 
@@ -242,7 +244,7 @@ static int on_fork(struct calls *calls, const struct weir_event *event)
 	if (!child)
 		return -ENOMEM;
 	if (child->open)
-		err = end_call(calls, child, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
+		err = end_call(calls, child, WEIR_CALL_BROKEN, event);
 	child->newborn = true;
 	return err;
 }
@@ -258,7 +260,7 @@ static int on_exec(struct calls *calls, const struct weir_event *event)
 		return 0;
 	leader = find(calls, exec->id.tid);
 	if (leader && leader->open)
-		err = end_call(calls, leader, WEIR_CALL_NO_RETURN, NULL, event->stamp_ns);
+		err = end_call(calls, leader, WEIR_CALL_NO_RETURN, event);
 	if (leader)
 		forget(calls, leader);
 	caller = find(calls, exec->old_tid);
@@ -278,7 +280,7 @@ static int on_thread_end(struct calls *calls, const struct weir_event *event)
 	if (!thread)
 		return 0;
 	if (thread->open)
-		err = end_call(calls, thread, WEIR_CALL_NO_RETURN, NULL, event->stamp_ns);
+		err = end_call(calls, thread, WEIR_CALL_NO_RETURN, event);
 	forget(calls, thread);
 	return err;
 }
@@ -297,7 +299,7 @@ static int on_gap(struct calls *calls, const struct weir_event *event)
 
 		node = node->next;
 		if (event->source == WEIR_SOURCE_NONE || thread->enter.source == event->source)
-			err = end_call(calls, thread, WEIR_CALL_BROKEN, NULL, event->stamp_ns);
+			err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
 	}
 	return err;
 }
@@ -334,8 +336,15 @@ int calls__finish(struct calls *calls, uint64_t stamp_ns)
 {
 	int err = 0;
 
-	while (!list__empty(&calls->open) && !err)
-		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, NULL, stamp_ns);
+	while (!list__empty(&calls->open) && !err) {
+		struct thread *thread = thread_of(calls->open.next);
+		struct weir_event end = {
+			.stamp_ns = stamp_ns,
+			.source = thread->enter.source,
+		};
+
+		err = end_call(calls, thread, WEIR_CALL_OPEN, &end);
+	}
 	return err;
 }
 
