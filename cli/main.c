@@ -3,8 +3,11 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -50,8 +53,26 @@ static int help(int argc, char **argv)
 	return EXIT_OK;
 }
 
+/*
+ * A standard descriptor that is closed gets one that fails as a closed one does: otherwise the next
+ * file that is opened, a BPF program say, is taken for it. A program that weir starts has it closed.
+ */
+static bool fill_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+		/* The lowest that is free is this one, since those below are not. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) < 0)
+			return false;
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
+	if (!fill_standard())
+		return EXIT_FAILED;
 	if (argc < 2) {
 		print_usage(stderr);
 		return EXIT_USAGE;
