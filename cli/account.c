@@ -5,10 +5,8 @@
 #include "sinks/sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 static uint64_t own_cpu_ns(void)
 {
@@ -53,18 +51,6 @@ int account__write(const struct weir_stream *stream, int fd, bool json)
 	}
 	out__free(out);
 	free(infos);
-	return err;
-}
-
-int account__write_file(const struct weir_stream *stream, const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
-
-	if (fd < 0)
-		return -errno;
-	err = account__write(stream, fd, true);
-	if (close(fd) && !err)
-		err = -errno;
 	return err;
 }
 

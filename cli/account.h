@@ -10,9 +10,6 @@
 /* One line to a descriptor. 0 or -errno. */
 int account__write(const struct weir_stream *stream, int fd, bool json);
 
-/* As JSON into a file of that name (mode 0600). 0 or -errno. */
-int account__write_file(const struct weir_stream *stream, const char *path);
-
 bool account__lost_anything(const struct weir_stream *stream);
 
 #endif /* WEIR_CLI_ACCOUNT_H */

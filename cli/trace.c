@@ -58,7 +58,7 @@ struct trace {
 	struct cgroupfs *cgroupfs;
 	struct calls *calls; /* NULL: enter and exit are printed apart */
 	struct printer printer;
-	int out_fd;
+	int out_fd, ledger_fd; /* ledger_fd -1: none was asked for */
 
 	uint64_t printed;
 	uint64_t last_watermark_ns; /* printed */
@@ -348,17 +348,30 @@ static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *even
 	return true;
 }
 
-static bool open_output(struct trace *t)
+/* -1, and said why. */
+static int create_file(const char *path)
 {
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		SAY("%s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* A file that can't be made is said now, and not when what should stand in it is there. */
+static bool open_files(struct trace *t)
+{
+	const char *path = t->opts.output;
+
 	t->out_fd = t->has_command ? STDERR_FILENO : STDOUT_FILENO;
-	if (t->opts.output && !strcmp(t->opts.output, "-")) {
-		t->out_fd = STDOUT_FILENO;
-	} else if (t->opts.output) {
-		t->out_fd = open(t->opts.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		if (t->out_fd < 0) {
-			SAY("%s: %s", t->opts.output, strerror(errno));
+	if (path)
+		t->out_fd = strcmp(path, "-") != 0 ? create_file(path) : STDOUT_FILENO;
+	if (t->out_fd < 0)
+		return false;
+	if (t->opts.ledger) {
+		t->ledger_fd = create_file(t->opts.ledger);
+		if (t->ledger_fd < 0)
 			return false;
-		}
 	}
 	t->printer.out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
 	if (!t->printer.out)
@@ -512,7 +525,7 @@ static int report(struct trace *t)
 		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
 	account__write(t->stream, STDERR_FILENO, is_json(t));
 	if (t->opts.ledger)
-		ledger_err = account__write_file(t->stream, t->opts.ledger);
+		ledger_err = account__write(t->stream, t->ledger_fd, true);
 	if (ledger_err)
 		SAY("%s: %s", t->opts.ledger, strerror(-ledger_err));
 	return err ? err : ledger_err;
@@ -522,6 +535,8 @@ static void free_trace(struct trace *t)
 {
 	if (t->printer.out && t->out_fd > STDERR_FILENO)
 		close(t->out_fd);
+	if (t->ledger_fd >= 0)
+		close(t->ledger_fd);
 	command__abandon(&t->command);
 	out__free(t->printer.out);
 	probes__free(t->probes);
@@ -557,7 +572,7 @@ static int trace(struct trace *t, char **argv)
 	bool bad;
 	int err;
 
-	if (!open_output(t) || !fork_command(t, argv) || !start(t))
+	if (!open_files(t) || !fork_command(t, argv) || !start(t))
 		return failed;
 	bad = false;
 	if (start_command(t, argv)) {
@@ -577,7 +592,7 @@ static int trace(struct trace *t, char **argv)
 
 int cmd_trace(int argc, char **argv)
 {
-	static struct trace t = {.out_fd = -1};
+	static struct trace t = {.out_fd = -1, .ledger_fd = -1};
 	int status, operand;
 
 	operand = options__parse(&trace_command, argc, argv, &t.opts, &status);
