@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """weir itself: stopped for a while, killed, asked, started again and again, and idle."""
 import contextlib
-import glob
 import json
-import re
 import signal
 import subprocess
 import time
@@ -12,33 +10,10 @@ import unittest
 
 import cases
 import live
+import proc
 
 CALLS = "sys:getpid"
 MEMORY = 64 << 20  # what the stream may hold beside the rings
-
-
-def high_water(pid):
-    """The most memory that a process has had, in bytes."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
-        return int(re.search(r"VmHWM:\s+([0-9]+) kB", status.read()).group(1)) * 1024
-
-
-def cpu_ns(pid):
-    """CPU time of all of a process's threads."""
-    total = 0
-    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
-        with open(path, encoding="ascii") as schedstat:
-            total += int(schedstat.read().split()[0])
-    return total
-
-
-def bpf_programs(pid):
-    """Ids of the BPF programs that a process has open."""
-    ids = set()
-    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
-        with contextlib.suppress(OSError), open(path, encoding="ascii") as fdinfo:
-            ids.update(re.findall(r"^prog_id:\s+([0-9]+)$", fdinfo.read(), re.MULTILINE))
-    return ids
 
 
 def is_loaded(program):
@@ -53,7 +28,7 @@ class Stopped(unittest.TestCase):
     def stop_for(self, seconds):
         load = live.Load("calls", "-t", 2, "-m", 1000 * seconds + 2000, "-r", 5000, "getpid")
         with load, live.Trace("-e", CALLS, "-p", load.pid, "--buffer", self.BUFFER) as trace:
-            at_start = high_water(trace.pid)
+            at_start = proc.high_water(trace.pid)
             load.go()
             live.wait_until("delivered", lambda: any(trace.lines()))
             trace.signal(signal.SIGSTOP)
@@ -62,7 +37,7 @@ class Stopped(unittest.TestCase):
             continued = time.monotonic_ns()
             trace.signal(signal.SIGCONT)
             time.sleep(0.5)
-            at_end = high_water(trace.pid)
+            at_end = proc.high_water(trace.pid)
             made = sum(count for _, _, count in load.end()["calls"])
             self.assertEqual(trace.end(), 0)
             ledger = trace.ledger()
@@ -135,7 +110,7 @@ class Signals(unittest.TestCase):
         with live.Load("calls", "-m", 60000, "-r", 1000, "getpid") as load:
             load.go()
             with live.Trace("-e", CALLS, "-p", load.pid) as trace:
-                programs = bpf_programs(trace.pid)
+                programs = proc.bpf_programs(trace.pid)
                 self.assertGreater(len(programs), 3)
                 self.assertTrue(all(map(is_loaded, programs)))
                 self.assertEqual(trace.stop(signal.SIGKILL), -signal.SIGKILL)
@@ -171,9 +146,9 @@ class Idle(unittest.TestCase):
     def test_costs_next_to_nothing(self):
         """Of one CPU, with nothing to read: less than 1 %."""
         with live.Child(["sleep", "60"]) as sleeper, live.Trace("-p", sleeper.pid) as trace:
-            start, at_start = time.monotonic_ns(), cpu_ns(trace.pid)
+            start, at_start = time.monotonic_ns(), proc.cpu_ns(trace.pid)
             time.sleep(self.SECONDS)
-            spent = (cpu_ns(trace.pid) - at_start) / (time.monotonic_ns() - start)
+            spent = (proc.cpu_ns(trace.pid) - at_start) / (time.monotonic_ns() - start)
             self.assertEqual(trace.stop(), 0)
         print(f"idle: {100 * spent:.3f} % of a CPU")
         self.assertLess(spent, 0.01)
