@@ -374,6 +374,9 @@ static bool take_numbers(struct source *s, uint64_t first, uint64_t end, uint64_
 static bool take_record(struct judge *judge, struct source *s, const struct judge_line *line,
 			struct judge_verdict *out)
 {
+	judge->total.enters += line->entered;
+	if (!line->has_seq)
+		return true;
 	judge->total.events++;
 	s->count.events++;
 	if (!see(s, line->seq))
@@ -447,34 +450,46 @@ bool judge__line(struct judge *judge, const struct judge_line *line, struct judg
 		return false;
 	if (line->kind == JUDGE_RECORD) {
 		count_marks(&judge->total, line);
-		count_marks(&source->count, line);
+		if (source)
+			count_marks(&source->count, line);
 		return take_record(judge, source, line, out);
 	}
 	return line->kind != JUDGE_GAP || take_gap(judge, source, line, out);
 }
 
-static bool end_source(const struct source *s, struct judge_verdict *out)
+static uint64_t missing(const struct source *s)
 {
 	uint64_t have = s->count.events + s->lost;
 
-	if (have >= s->end)
+	return s->end > have ? s->end - have : 0;
+}
+
+static bool end_source(const struct source *s, struct judge_verdict *out)
+{
+	if (!missing(s))
 		return true;
 	return broken(out, "G4 loss", s->even_line ? s->even_line : s->first_line,
 		      "numbers of %s are missing after this line: it has 0 to %" PRIu64
 		      ", of these %" PRIu64 " delivered, %" PRIu64 " lost, and %" PRIu64 " neither",
-		      s->name, s->end - 1, s->count.events, s->lost, s->end - have);
+		      s->name, s->end - 1, s->count.events, s->lost, missing(s));
 }
 
 bool judge__complete(const struct judge *judge, struct judge_verdict *out)
 {
 	struct judge_verdict first = {.line = UINT64_MAX}, this;
+	uint64_t holes = 0;
 	uint32_t i;
 
+	*out = (struct judge_verdict){0};
+	for (i = 0; i < judge->nr_sources; i++)
+		holes += missing(judge->sources[i]);
+	if (holes <= judge->total.enters)
+		return true;
 	for (i = 0; i < judge->nr_sources; i++)
 		if (!end_source(judge->sources[i], &this) && this.line < first.line)
 			first = this;
 	*out = first;
-	return first.line == UINT64_MAX;
+	return false;
 }
 
 const struct judge_count *judge__total(const struct judge *judge)
@@ -501,7 +516,6 @@ const struct judge_count *judge__find(const struct judge *judge, const char *nam
 uint64_t judge__missing(const struct judge *judge, const char *name)
 {
 	const struct source *s = find(judge, name);
-	uint64_t have = s ? s->count.events + s->lost : 0;
 
-	return s && s->end > have ? s->end - have : 0;
+	return s ? missing(s) : 0;
 }

@@ -24,10 +24,15 @@ struct judge_line {
 	enum judge_kind kind;
 	uint64_t stamp_ns;
 	const char *source; /* NULL: the whole machine */
-	bool has_seq;	    /* without it, a gap's records had no numbers */
+	bool has_seq; /* not so: a gap whose records had no numbers, a call without its exit */
 	uint64_t seq;
 	struct weir_gap gap; /* seq_end is never 0 with has_seq */
 	bool late, ahead;
+	/*
+	 * A whole system call: the line stands for its enter, too, whose source and number nobody is
+	 * told. One without its exit has no number, and may have no source.
+	 */
+	bool entered;
 };
 
 struct judge_verdict {
@@ -38,7 +43,9 @@ struct judge_verdict {
 
 /* What one source, or the whole, delivered and lost. */
 struct judge_count {
-	uint64_t events, gaps, late, ahead, watermarks;
+	uint64_t events; /* delivered, with a number */
+	uint64_t enters; /* delivered without one: of calls, so of no source */
+	uint64_t gaps, late, ahead, watermarks;
 	uint64_t lost[WEIR_LOST_CAUSES]; /* exact and at most */
 	bool at_most[WEIR_LOST_CAUSES], unknown[WEIR_LOST_CAUSES];
 };
@@ -53,7 +60,7 @@ bool judge__line(struct judge *judge, const struct judge_line *line, struct judg
 
 /*
  * The trace ends here: is every number of every source, from 0 on, delivered or in a gap? Not so
- * where a selection turned records away that had numbers.
+ * where a selection turned records away that had numbers. As many may be missing as there are enters.
  */
 bool judge__complete(const struct judge *judge, struct judge_verdict *out);
 

@@ -90,6 +90,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 		return err;
 	event.stamp_ns = call->stamp_ns;
 	event.source = call->source;
+	event.mark = call->mark;
 	item = make_item(printer, &event);
 	add_task(printer, &item, &decoded, idle);
 	printer->sink->call(printer->out, &item, call);

@@ -59,7 +59,7 @@ static const struct command_def verify_command = {
 		"What is checked:\n"
 		"  format        Each line is one JSON object with the keys that its kind of event has.\n"
 		"  G1 order      Lines never step back in (ts, source, seq), but for those with \"late\" or\n"
-		"                \"ahead\". With equal ts, life rings go before cpu rings, then the number\n"
+		"                \"ahead\"; a call cut short has no seq. With equal ts, life rings go before cpu rings, then the number\n"
 		"                in the source's name decides.\n"
 		"  G2 watermark  Watermarks (weir trace --watermarks) never go back, and nothing comes from\n"
 		"                behind one without being flagged late. What is flagged late is not beyond\n"
@@ -68,13 +68,15 @@ static const struct command_def verify_command = {
 		"                more numbers than are missing.\n"
 		"\n"
 		"A missing number is no error by itself. Losses have gaps, but an event that your selection\n"
-		"turned away after it had its number leaves a hole and no gap. Two ways to prove that\n"
+		"turned away after it had its number leaves a hole and no gap, and so does the enter of a\n"
+		"system call in a trace with --pair (its line counts as two events, and has the number of\n"
+		"the exit; its enter's source is not told, only how many there are). Two ways to prove that\n"
 		"nothing else is missing:\n"
 		"  --ledger      What was delivered and lost is what the account says, by source and by\n"
 		"                cause; the account closes; and no source misses more numbers than the\n"
 		"                account has as filtered.\n"
 		"  --complete    For a trace that nothing was turned away from: each number from 0 on is\n"
-		"                delivered or in a gap. (Life rings also carry what only weir itself needs,\n"
+		"                delivered or in a gap, but for as many as are enters. (Life rings also carry what only weir itself needs,\n"
 		"                names and cgroups: of use without the process group.)\n"
 		"\n"
 		"Numbers of one source may step back: an interrupt that comes between a record's number and\n"
@@ -282,6 +284,8 @@ static const struct {
 	{"container", is_bytes, "a string"}, {"late", is_true, "true"},
 	{"ahead", is_true, "true"},	     {"bound", is_at_most, "\"at_most\""},
 	{"unread", is_array, "an array"},    {"cut", is_array, "an array"},
+	{"broken", is_true, "true"},	     {"unfinished", is_true, "true"},
+	{"no_return", is_true, "true"},
 };
 
 static bool wrong(char *why, size_t len, const char *key, const char *what)
@@ -319,6 +323,15 @@ static bool read_common(struct json_object *object, struct judge_line *line, cha
 	return true;
 }
 
+static bool read_syscall(struct json_object *object, char *why, size_t len)
+{
+	if (!is_string(get(object, "syscall")))
+		return wrong(why, len, "syscall", "a string");
+	if (!has_type(get(object, "nr"), json_type_int))
+		return wrong(why, len, "nr", "a number");
+	return true;
+}
+
 static bool read_record(struct json_object *object, struct judge_line *line, const char *event,
 			char *why, size_t len)
 {
@@ -331,11 +344,60 @@ static bool read_record(struct json_object *object, struct judge_line *line, con
 		return wrong(why, len, "args", "an object");
 	if (strcmp(event, "sys_enter") && strcmp(event, "sys_exit"))
 		return true;
-	if (!is_string(get(object, "syscall")))
-		return wrong(why, len, "syscall", "a string");
-	if (!has_type(get(object, "nr"), json_type_int))
-		return wrong(why, len, "nr", "a number");
+	return read_syscall(object, why, len);
+}
+
+/* Of a call that was entered: for how long it ran, if its exit is there. */
+static bool read_duration(struct json_object *object, const struct judge_line *line, char *why,
+			  size_t len)
+{
+	struct json_object *enter, *duration;
+	uint64_t enter_ns, dur_ns;
+
+	if (!json_object_object_get_ex(object, "enter", &enter) ||
+	    (enter && !get_stamp(enter, &enter_ns)))
+		return wrong(why, len, "enter", "a string of digits of at most 64 bits, or null");
+	if (!json_object_object_get_ex(object, "dur_ns", &duration) ||
+	    (duration && !get_u64(duration, &dur_ns)))
+		return wrong(why, len, "dur_ns", "a number or null");
+	if (!duration != !(enter && line->has_seq))
+		return wrong(why, len, "dur_ns", "there just when both enter and exit are");
+	if (duration && (enter_ns > line->stamp_ns || line->stamp_ns - enter_ns != dur_ns))
+		return wrong(why, len, "dur_ns", "the time from \"enter\" to \"ts\"");
 	return true;
+}
+
+/* A call without its exit says why, and has no result; one without its enter has no arguments. */
+static bool read_halves(struct json_object *object, const struct judge_line *line, char *why,
+			size_t len)
+{
+	static const char *const ends[] = {"broken", "unfinished", "no_return"};
+	struct json_object *result, *args;
+	unsigned int said = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		said += get(object, ends[i]) != NULL;
+	if (said != !line->has_seq)
+		return wrong(why, len, "seq", "there just when the call returned");
+	if (!json_object_object_get_ex(object, "result", &result) ||
+	    (result ? !has_type(result, json_type_int) || said : !said))
+		return wrong(why, len, "result", "a number where the call returned, else null");
+	if (!json_object_object_get_ex(object, "args", &args) ||
+	    (args ? !has_type(args, json_type_object) || !line->entered
+		  : line->entered || !line->has_seq))
+		return wrong(why, len, "args", "an object where the call was entered, else null");
+	return true;
+}
+
+/* Both halves of a system call in one line. It has a number, of its exit, only where it returned. */
+static bool read_call(struct json_object *object, struct judge_line *line, char *why, size_t len)
+{
+	line->kind = JUDGE_RECORD;
+	line->entered = get(object, "enter");
+	if (line->has_seq && !line->source)
+		return wrong(why, len, "source", "a name");
+	return read_syscall(object, why, len) && read_duration(object, line, why, len) &&
+	       read_halves(object, line, why, len);
 }
 
 static bool get_cause(struct json_object *value, enum weir_cause *out)
@@ -434,6 +496,8 @@ static bool read_line(struct json_object *object, struct judge_line *line, char 
 		return read_watermark(object, line, why, len);
 	if (!strcmp(event, "clock_step"))
 		return read_clock_step(object, line, why, len);
+	if (!strcmp(event, "syscall"))
+		return read_call(object, line, why, len);
 	return read_record(object, line, event, why, len);
 }
 
@@ -573,8 +637,9 @@ static enum status judge_file(struct judge *judge, const struct verify_options *
 
 struct ledger_check {
 	const struct judge *judge;
-	const char *trace; /* its file */
-	bool output_lost;  /* lines did not get out, so gaps may be among them */
+	const char *trace;    /* its file */
+	bool output_lost;     /* lines did not get out, so gaps may be among them */
+	uint64_t enters_left; /* of calls, that no source has yet */
 	struct judge_verdict verdict;
 };
 
@@ -661,18 +726,13 @@ static bool check_account(struct ledger_check *check, struct json_object *accoun
 			  const char *whose, const struct judge_count *count)
 {
 	static const struct judge_count nothing;
-	uint64_t delivered, late;
+	uint64_t late;
 	int cause;
 
 	if (!count)
 		count = &nothing;
-	if (!check_closes(check, account, whose) ||
-	    !account_u64(check, account, "delivered", &delivered) ||
-	    !account_u64(check, account, "late", &late))
+	if (!check_closes(check, account, whose) || !account_u64(check, account, "late", &late))
 		return false;
-	if (delivered != count->events)
-		return differs(check, "%s: %" PRIu64 " delivered, and %s has %" PRIu64 " events",
-			       whose, delivered, check->trace, count->events);
 	/* More may be: late events that were turned away after all, or did not get out. */
 	if (late < count->late)
 		return differs(check, "%s: %" PRIu64 " late, and %s has %" PRIu64, whose, late,
@@ -683,22 +743,49 @@ static bool check_account(struct ledger_check *check, struct json_object *accoun
 	return true;
 }
 
+static bool differs_in_events(struct ledger_check *check, const char *whose, uint64_t delivered,
+			      uint64_t events)
+{
+	return differs(check, "%s: %" PRIu64 " delivered, and %s has %" PRIu64 " events", whose,
+		       delivered, check->trace, events);
+}
+
+/*
+ * What was delivered of one source is what the trace has of it, and so many enters of calls, whose
+ * source it does not tell: never more of them than are left after the sources before.
+ */
+static bool check_delivered(struct ledger_check *check, struct json_object *source,
+			    const char *whose, uint64_t *enters)
+{
+	const struct judge_count *count = judge__find(check->judge, whose);
+	uint64_t delivered, events = count ? count->events : 0;
+
+	if (!account_u64(check, source, "delivered", &delivered))
+		return false;
+	if (delivered < events || delivered - events > check->enters_left)
+		return differs_in_events(check, whose, delivered, events);
+	*enters = delivered - events;
+	check->enters_left -= *enters;
+	return true;
+}
+
 static bool check_source(struct ledger_check *check, struct json_object *source)
 {
 	struct json_object *name = has_type(source, json_type_object) ? get(source, "name") : NULL;
-	uint64_t missing, filtered, output = 0;
+	uint64_t missing, enters = 0, filtered, output = 0;
 	const char *whose;
 
 	if (!is_string(name))
 		return differs(check, "a source has no name");
 	whose = json_object_get_string(name);
-	if (!check_account(check, source, whose, judge__find(check->judge, whose)))
+	if (!check_account(check, source, whose, judge__find(check->judge, whose)) ||
+	    !check_delivered(check, source, whose, &enters))
 		return false;
 	missing = judge__missing(check->judge, whose);
 	get_u64(get(get(source, "lost"), weir_cause__name(WEIR_LOST_OUTPUT)), &output);
 	if (!account_u64(check, source, "filtered", &filtered))
 		return false;
-	if (missing > filtered + output && !check->output_lost)
+	if (missing > filtered + output + enters && !check->output_lost)
 		return differs(check,
 			       "%s: %" PRIu64
 			       " numbers are neither delivered nor in a gap of %s, and "
@@ -709,8 +796,9 @@ static bool check_source(struct ledger_check *check, struct json_object *source)
 
 static bool check_ledger(struct ledger_check *check, struct json_object *ledger)
 {
+	const struct judge_count *total = judge__total(check->judge);
 	struct json_object *sources;
-	uint64_t delivered, sum = 0;
+	uint64_t delivered, of_source, sum = 0;
 	size_t i;
 
 	if (!has_type(ledger, json_type_object))
@@ -719,18 +807,21 @@ static bool check_ledger(struct ledger_check *check, struct json_object *ledger)
 	if (!is_array(sources))
 		return differs(check, "\"sources\" is missing, or is not an array");
 	check->output_lost = get(get(ledger, "lost"), weir_cause__name(WEIR_LOST_OUTPUT));
-	if (!check_account(check, ledger, "all", judge__total(check->judge)))
+	if (!account_u64(check, ledger, "delivered", &delivered))
 		return false;
+	if (delivered != total->events + total->enters)
+		return differs_in_events(check, "all", delivered, total->events + total->enters);
+	if (!check_account(check, ledger, "all", total))
+		return false;
+	check->enters_left = total->enters;
 	for (i = 0; i < json_object_array_length(sources); i++) {
 		struct json_object *source = json_object_array_get_idx(sources, i);
 
 		if (!check_source(check, source) ||
-		    !account_u64(check, source, "delivered", &delivered))
+		    !account_u64(check, source, "delivered", &of_source))
 			return false;
-		sum += delivered;
+		sum += of_source;
 	}
-	if (!account_u64(check, ledger, "delivered", &delivered))
-		return false;
 	/* Also what finds a source that is named twice, or not at all. */
 	return sum == delivered ||
 	       differs(check, "%" PRIu64 " delivered, and %" PRIu64 " by its sources", delivered,
@@ -801,8 +892,8 @@ static void say_good(const struct judge *judge, const struct verify_options *opt
 	}
 	printf("%s: %" PRIu64 " events, %" PRIu64 " gaps, %s%" PRIu64 " lost%s, %" PRIu64
 	       " late, %" PRIu64 " watermarks: %s\n",
-	       opts->label, total->events, total->gaps, at_most ? "at most " : "", lost,
-	       unknown ? " and an unknown number" : "", total->late, total->watermarks,
+	       opts->label, total->events + total->enters, total->gaps, at_most ? "at most " : "",
+	       lost, unknown ? " and an unknown number" : "", total->late, total->watermarks,
 	       opts->ledger ? "all promises kept, and the ledger agrees" : "all promises kept");
 }
 

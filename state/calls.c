@@ -120,6 +120,7 @@ static int end_call(struct calls *calls, struct thread *thread, enum weir_call_e
 		.exit = end == WEIR_CALL_RETURNED ? at : NULL,
 		.stamp_ns = at->stamp_ns,
 		.source = at->source,
+		.mark = at->mark,
 	};
 
 	thread->open = false;
@@ -175,7 +176,12 @@ static int keep(struct calls *calls, struct thread *thread, const struct weir_ev
 static int hand_out_at_once(struct calls *calls, const struct weir_event *event)
 {
 	struct weir_call view = {
-		.end = WEIR_CALL_OPEN, .enter = event, .stamp_ns = event->stamp_ns};
+		.end = WEIR_CALL_OPEN,
+		.enter = event,
+		.stamp_ns = event->stamp_ns,
+		.source = event->source,
+		.mark = event->mark,
+	};
 	int err = calls->fn(calls->ctx, &view);
 
 	return err ? err : -ENOMEM;
@@ -203,10 +209,14 @@ static int on_enter(struct calls *calls, const struct weir_event *event)
 
 #define NR_NONE 0xffffffffu /* what the kernel has for a call's number once sigreturn has run */
 
-static bool belongs(const struct thread *thread, const struct weir_sys_exit *exit)
+static bool belongs(const struct thread *thread, const struct weir_event *event)
 {
 	const struct weir_sys_enter *enter = thread->enter.data;
+	const struct weir_sys_exit *exit = event->data;
 
+	/* Only a late one, or one after a stamp that was ahead of the clock, can lie before its enter. */
+	if (event->stamp_ns < thread->enter.stamp_ns)
+		return false;
 	return exit->nr == NR_NONE || (enter->nr == exit->nr && enter->abi == exit->abi);
 }
 
@@ -219,13 +229,14 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 		.exit = event,
 		.stamp_ns = event->stamp_ns,
 		.source = event->source,
+		.mark = event->mark,
 	};
 	int err = 0;
 
 	if (thread)
 		thread->newborn = false;
 
-	if (thread && thread->open && belongs(thread, exit))
+	if (thread && thread->open && belongs(thread, event))
 		return end_call(calls, thread, WEIR_CALL_RETURNED, event);
 	if (thread && thread->open)
 		err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
@@ -334,16 +345,12 @@ int calls__apply(struct calls *calls, const struct weir_event *event)
 
 int calls__finish(struct calls *calls, uint64_t stamp_ns)
 {
+	/* Of the whole machine: all have one stamp, and the oldest need not be of the lowest source. */
+	const struct weir_event end = {.stamp_ns = stamp_ns, .source = WEIR_SOURCE_NONE};
 	int err = 0;
 
 	while (!list__empty(&calls->open) && !err) {
-		struct thread *thread = thread_of(calls->open.next);
-		struct weir_event end = {
-			.stamp_ns = stamp_ns,
-			.source = thread->enter.source,
-		};
-
-		err = end_call(calls, thread, WEIR_CALL_OPEN, &end);
+		err = end_call(calls, thread_of(calls->open.next), WEIR_CALL_OPEN, &end);
 	}
 	return err;
 }

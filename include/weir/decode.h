@@ -102,7 +102,8 @@ struct weir_call {
 	const struct weir_event *enter; /* NULL for BORN and NO_ENTER */
 	const struct weir_event *exit;	/* NULL unless RETURNED, BORN or NO_ENTER */
 	uint64_t stamp_ns;		/* where it stands in the stream: at its exit, gap or end */
-	uint32_t source;		/* of the record or gap at which it stands */
+	uint32_t source; /* of the record or gap at which it stands; WEIR_SOURCE_NONE: the end */
+	uint8_t mark;	 /* WEIR_MARK_*, of the same */
 };
 
 /* A decoded record. Borrowed like the event that it was made from. */

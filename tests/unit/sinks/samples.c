@@ -94,6 +94,38 @@ static void syscalls(struct out *out)
 	}
 }
 
+/* Each way in which a call can end, of a source and of the whole machine. */
+static void whole_calls(struct out *out)
+{
+	struct weir_decoded d = {
+		.name = "syscall", .group = WEIR_GROUP_SYS, .syscall = "openat", .nr = 257};
+	struct weir_event enter = {.stamp_ns = 5, .source = 1, .cpu = 1};
+	struct weir_event exit = {.stamp_ns = UINT64_MAX, .seq = UINT64_MAX, .cpu = 0};
+	int end, of_all;
+
+	memcpy(d.args, arguments, sizeof(arguments));
+	d.nargs = sizeof(arguments) / sizeof(arguments[0]);
+	for (end = WEIR_CALL_RETURNED; end <= WEIR_CALL_OPEN; end++) {
+		bool has_exit = end <= WEIR_CALL_NO_ENTER;
+		bool has_enter = end == WEIR_CALL_RETURNED || !has_exit;
+		struct weir_call call = {
+			.end = end,
+			.enter = has_enter ? &enter : NULL,
+			.exit = has_exit ? &exit : NULL,
+		};
+		struct sink_event se = {.event = has_exit ? &exit : &enter, .decoded = &d};
+
+		d.has_args = has_enter;
+		d.has_ret = has_exit;
+		d.ret = INT64_MIN;
+		for (of_all = 0; of_all <= !has_exit; of_all++) {
+			se.source = of_all ? NULL : "cpu1";
+			se.comm = of_all ? NULL : "\xff";
+			sink__find("json")->call(out, &se, &call);
+		}
+	}
+}
+
 static void gaps(struct out *out)
 {
 	struct weir_gap gap = {.from_ns = 1, .to_ns = 2, .lost = UINT64_MAX};
@@ -166,6 +198,7 @@ int main(int argc, char **argv)
 	} else {
 		records(out);
 		syscalls(out);
+		whole_calls(out);
 		gaps(out);
 		others(out);
 	}

@@ -72,6 +72,8 @@ class Schema(unittest.TestCase):
             value = json.loads(line)
             # A gap of the whole machine has no source, and some have no numbers.
             free = optional | ({"source", "seq"} if value["event"] == "gap" else set())
+            # One that was cut short may be of the whole machine.
+            free |= {"source"} if value["event"] == "syscall" and "seq" not in value else set()
             for key in set(value) - free:
                 self.assert_bad({k: v for k, v in value.items() if k != key})
 
@@ -101,6 +103,21 @@ class Schema(unittest.TestCase):
         self.assert_bad({**gap, "cause": "bad luck"})
         self.assert_bad({k: v for k, v in gap.items() if k != "seq_end"})
         self.assert_bad({k: v for k, v in gap.items() if k != "source"})
+
+    def test_calls_are_whole_or_say_why_not(self):
+        calls = [json.loads(line) for line in self.lines if b'"event":"syscall"' in line]
+        returned = next(c for c in calls if "seq" in c and c["enter"] is not None)
+        alone = next(c for c in calls if c["enter"] is None)
+        broken = next(c for c in calls if "broken" in c)
+        for key in ("enter", "dur_ns", "result", "args"):
+            self.assertIsNotNone(returned[key])
+        for wrong in ({**returned, "broken": True}, {**returned, "result": None},
+                      {**returned, "args": None}, {**returned, "enter": None},
+                      {**alone, "args": {}}, {**alone, "dur_ns": 1},
+                      {**broken, "seq": 1}, {**broken, "result": 0}, {**broken, "dur_ns": 1},
+                      {**broken, "unfinished": True}, {**broken, "broken": False},
+                      {**broken, "enter": None, "args": None}):
+            self.assert_bad(wrong)
 
     def test_the_ledger_is_strict(self):
         value = json.loads(samples("ledger"))

@@ -570,6 +570,111 @@ static void test_broken_ledgers(void **state)
 	}
 }
 
+/* ---- whole calls (--pair) ------------------------------------------------------------------- */
+
+#define CALL_HEAD(ts)               \
+	"{\"ts\":\"" #ts "\"," TIME \
+	",\"cpu\":0,\"pid\":1,\"tid\":1,\"event\":\"syscall\",\"syscall\":\"read\",\"nr\":0"
+#define CALL(ts, source, seq, enter, dur)                                                       \
+	CALL_HEAD(ts)                                                                           \
+	",\"source\":\"" source "\",\"seq\":" #seq ",\"enter\":\"" #enter "\",\"dur_ns\":" #dur \
+	",\"result\":-2,\"args\":{}}\n"
+#define NO_ENTER(ts, source, seq)                                                     \
+	CALL_HEAD(ts)                                                                 \
+	",\"source\":\"" source "\",\"seq\":" #seq ",\"enter\":null,\"dur_ns\":null," \
+	"\"result\":5,\"args\":null}\n"
+#define CUT_SHORT(ts, source, enter, why)                                                    \
+	CALL_HEAD(ts)                                                                        \
+	source ",\"enter\":\"" #enter "\",\"dur_ns\":null,\"result\":null,\"" why "\":true," \
+	       "\"args\":{}}\n"
+#define LIFE0 ",\"source\":\"life0\""
+
+static void test_calls(void **state)
+{
+	/* Each half that a line stands for is an event. */
+	assert_int_equal(verify_text(NO_ENTER(9, "cpu0", 0) CALL(10, "cpu0", 2, 9, 1) CUT_SHORT(
+				 11, LIFE0, 10, "no_return") RECORD(11, "life0", 0)
+					     CUT_SHORT(20, "", 12, "unfinished")),
+			 0);
+	assert_non_null(strstr(said_out, " 6 events,"));
+	/* Three enters are somewhere: more holes than those are too many. */
+	assert_int_equal(RUN("verify", "--complete", "t.json"), 0);
+	assert_int_equal(verify_text(CALL(10, "cpu0", 2, 9, 1)), 0);
+	assert_int_equal(RUN("verify", "--complete", "t.json"), 1);
+	/* Without a number there is no order among equals of a source; with one there is. */
+	assert_int_equal(verify_text(RECORD(9, "cpu0", 7) CUT_SHORT(9, ",\"source\":\"cpu0\"", 8,
+								    "broken") RECORD(9, "cpu0", 8)),
+			 0);
+	assert_breaks(RECORD(9, "cpu0", 7) CUT_SHORT(9, LIFE0, 8, "broken"), "t.json:2: G1 order");
+	assert_breaks(RECORD(9, "cpu0", 7) CUT_SHORT(8, "", 8, "broken"), "t.json:2: G1 order");
+	assert_breaks(CALL(10, "cpu0", 2, 9, 1) CALL(11, "cpu0", 2, 9, 2), "t.json:2: G4 loss");
+}
+
+static void test_calls_have_a_form(void **state)
+{
+#define WRONG(text, key) assert_breaks(text, "t.json:1: format: \"" key "\"")
+#define ENDS		 ",\"dur_ns\":null,\"result\":null,\"args\":{}"
+	WRONG(CALL(10, "cpu0", 2, 9, 2), "dur_ns");
+	WRONG(CALL(10, "cpu0", 2, 11, 1), "dur_ns");
+	WRONG(CALL(10, "cpu0", 2, 9, null), "dur_ns");
+	WRONG(CALL(10, "cpu0", 2, x, 1), "enter");
+	WRONG(CALL(10, "", 2, 9, 1), "source");
+	WRONG(CALL_HEAD(9) ",\"seq\":1,\"enter\":\"9\",\"dur_ns\":0,\"result\":0,\"args\":{}}\n",
+	      "source");
+	WRONG(CALL_HEAD(9) ",\"dur_ns\":null,\"result\":null,\"broken\":true,\"args\":{}}\n",
+	      "enter");
+	WRONG(CALL_HEAD(9) ",\"enter\":\"9\"" ENDS "}\n", "seq");
+	WRONG(CALL_HEAD(9) ",\"enter\":\"9\"" ENDS ",\"broken\":true,\"unfinished\":true}\n",
+	      "seq");
+	WRONG(CALL_HEAD(9) ",\"enter\":\"9\"" ENDS ",\"broken\":false}\n", "broken");
+	WRONG(CALL_HEAD(9) ",\"source\":\"cpu0\",\"seq\":1,\"enter\":null" ENDS "}\n", "result");
+	WRONG(CALL_HEAD(9) ",\"enter\":\"9\",\"dur_ns\":null,\"result\":1,\"args\":{},"
+			   "\"broken\":true}\n",
+	      "result");
+	WRONG(CALL_HEAD(9) ",\"enter\":\"9\",\"dur_ns\":null,\"result\":null,\"args\":null,"
+			   "\"broken\":true}\n",
+	      "args");
+	WRONG(CALL_HEAD(9) ",\"enter\":null,\"dur_ns\":null,\"result\":null,\"args\":null,"
+			   "\"broken\":true}\n",
+	      "args");
+	WRONG(CALL_HEAD(9) ",\"source\":\"cpu0\",\"seq\":1,\"enter\":null,\"dur_ns\":null,"
+			   "\"result\":1,\"args\":{}}\n",
+	      "args");
+	WRONG("{\"ts\":\"9\"," TIME ",\"event\":\"syscall\",\"nr\":0}\n", "syscall");
+#undef WRONG
+#undef ENDS
+}
+
+/* The enters' sources are not in the trace: they are where the account has more than it shows. */
+static void test_ledger_of_calls(void **state)
+{
+	static const char text[] = CALL(10, "cpu0", 1, 9, 1) CALL(11, "cpu0", 2, 9, 2)
+		CUT_SHORT(20, "", 12, "unfinished");
+	struct books b = {.ledger = {.sz = sizeof(b.ledger)},
+			  .sources = {{.name = "cpu0"}, {.name = "cpu1"}}};
+
+	put_file("t.json", text, sizeof(text) - 1);
+	b.ledger.total.produced = b.ledger.total.delivered = 5;
+	b.sources[0].account.produced = b.sources[0].account.delivered = 3;
+	b.sources[1].account.produced = b.sources[1].account.delivered = 2;
+	assert_int_equal(against(&b, 2), 0);
+	assert_non_null(strstr(said_out, "5 events"));
+
+	b.sources[0].account.produced = b.sources[0].account.delivered = 1;
+	assert_disagrees(&b, 2, "cpu0: 1 delivered, and t.json has 2 events");
+	b.sources[0].account.produced = b.sources[0].account.delivered = 3;
+	b.sources[1].account.produced = b.sources[1].account.delivered = 3;
+	assert_disagrees(&b, 2, "cpu1: 3 delivered, and t.json has 0 events");
+	b.sources[1].account.produced = b.sources[1].account.delivered = 1;
+	assert_disagrees(&b, 2, "5 delivered, and 4 by its sources");
+	/* Number 0 of cpu0 is no enter of it, then. */
+	b.sources[0].account.produced = b.sources[0].account.delivered = 2;
+	b.sources[1].account.produced = b.sources[1].account.delivered = 3;
+	assert_disagrees(&b, 2, "cpu0: 1 numbers are neither delivered nor in a gap");
+	b.ledger.total.produced = b.ledger.total.delivered = 3;
+	assert_disagrees(&b, 2, "all: 3 delivered, and t.json has 5 events");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +694,9 @@ int main(void)
 		cmocka_unit_test(test_ledger_of_a_full_disk),
 		cmocka_unit_test(test_ledger_late),
 		cmocka_unit_test(test_broken_ledgers),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_calls_have_a_form),
+		cmocka_unit_test(test_ledger_of_calls),
 	};
 	int r = cmocka_run_group_tests(tests, setup, teardown);
 
