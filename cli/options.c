@@ -122,12 +122,12 @@ static const char *store(const struct option_def *o, void *values, const char *t
 				    "a time such as 10 (seconds), 500ms or 2m");
 	case OPTION_STRING:
 		*(const char **)at = text;
-		return *text ? NULL : "something, not nothing";
+		return *text ? NULL : "a value that is not empty";
 	case OPTION_LIST:
 		if (list->count == OPTION_LIST_MAX)
 			return "at most 64 of these";
 		list->at[list->count++] = text;
-		return *text ? NULL : "something, not nothing";
+		return *text ? NULL : "a value that is not empty";
 	}
 	return "an option that weir knows";
 }

@@ -52,6 +52,7 @@ struct trace {
 	uint32_t pids[SELECTION_PIDS_MAX + 1];
 	struct command command;
 	bool has_command, command_began;
+	size_t life_bytes, event_bytes; /* of one CPU's rings */
 
 	struct weir_stream *stream;
 	struct probes *probes;
@@ -274,6 +275,34 @@ static const char *default_events(const struct trace *t)
 	return t->has_command || t->opts.pids.count ? "process,signal,sys" : "process";
 }
 
+static size_t floor_power_of_two(uint64_t n)
+{
+	return n ? (size_t)1 << (63 - __builtin_clzll(n)) : 0;
+}
+
+/* The buffer as one CPU's two rings; false, and said why, when it is too small or too large. */
+static bool split_buffer(struct trace *t)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t share = t->opts.buffer / cpus;
+
+	t->life_bytes = floor_power_of_two(share / 8);
+	t->event_bytes = floor_power_of_two(share - share / 8);
+	if (t->life_bytes < page) {
+		SAY("--buffer %llu is too small for %llu CPUs: the least that works is %lluk",
+		    (unsigned long long)t->opts.buffer, (unsigned long long)cpus,
+		    (unsigned long long)(8 * page * cpus / 1024));
+		return false;
+	}
+	if (t->event_bytes > 1u << 30) {
+		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
+		    (unsigned long long)cpus);
+		return false;
+	}
+	return true;
+}
+
 static bool check_options(struct trace *t)
 {
 	if (!t->opts.format)
@@ -292,7 +321,8 @@ static bool check_options(struct trace *t)
 		return false;
 	}
 	t->selection.string_limit = (uint32_t)t->opts.string_limit;
-	return selection__events(&trace_command, &t->opts.events, default_events(t),
+	return split_buffer(t) &&
+	       selection__events(&trace_command, &t->opts.events, default_events(t),
 				 &t->selection) &&
 	       selection__pids(&trace_command, &t->opts.pids, t->pids, &t->selection);
 }
@@ -317,34 +347,6 @@ static bool fork_command(struct trace *t, char **argv)
 	}
 	t->pids[t->selection.nr_pids++] = (uint32_t)t->command.pid;
 	t->selection.pids = t->pids;
-	return true;
-}
-
-static size_t floor_power_of_two(uint64_t n)
-{
-	return n ? (size_t)1 << (63 - __builtin_clzll(n)) : 0;
-}
-
-/* Sizes of one CPU's two rings; false, and said why, when the buffer is too small or too large. */
-static bool split_buffer(const struct trace *t, size_t *life_bytes, size_t *event_bytes)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t share = t->opts.buffer / cpus;
-
-	*life_bytes = floor_power_of_two(share / 8);
-	*event_bytes = floor_power_of_two(share - share / 8);
-	if (*life_bytes < page) {
-		SAY("--buffer %llu is too small for %llu CPUs: the least that works is %lluk",
-		    (unsigned long long)t->opts.buffer, (unsigned long long)cpus,
-		    (unsigned long long)(8 * page * cpus / 1024));
-		return false;
-	}
-	if (*event_bytes > 1u << 30) {
-		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
-		    (unsigned long long)cpus);
-		return false;
-	}
 	return true;
 }
 
@@ -419,14 +421,14 @@ static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, co
 
 static bool start(struct trace *t)
 {
-	size_t life_bytes, event_bytes;
 	char err[512];
 
-	if (!split_buffer(t, &life_bytes, &event_bytes) || !open_stream(t))
+	if (!open_stream(t))
 		return false;
 	t->probes = probes__open(&t->selection, err, sizeof(err));
 	if (!t->probes ||
-	    probes__connect(t->probes, t->stream, life_bytes, event_bytes, err, sizeof(err)) ||
+	    probes__connect(t->probes, t->stream, t->life_bytes, t->event_bytes, err,
+			    sizeof(err)) ||
 	    probes__attach(t->probes, on_seed, t, err, sizeof(err))) {
 		SAY("%s", err);
 		return false;
@@ -435,7 +437,7 @@ static bool start(struct trace *t)
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (t->opts.verbose)
 		SAY("tracing; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
-		    event_bytes, life_bytes);
+		    t->event_bytes, t->life_bytes);
 	return true;
 }
 
