@@ -271,13 +271,36 @@ static void on_hotplug(void *ctx, int cpu, bool online)
 	weir_stream__cpu_changed(ctx, cpu, online);
 }
 
+/*
+ * Records of a CPU that is offline: either it is back, and its news comes later than they do, or they
+ * are the last ones of a CPU that was off the list before it was off.
+ */
+static void look_after_offline(struct weir_stream *s)
+{
+	bool looked = false;
+
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		struct ring *ring = s->rings[i];
+
+		if (ring->online || queue__last_ns(&ring->queue) <= ring->offline_since_ns)
+			continue;
+		if (!looked)
+			hotplug__look(&s->hotplug, on_hotplug, s);
+		looked = true;
+		if (!ring->online)
+			ring->offline_since_ns = queue__last_ns(&ring->queue);
+	}
+}
+
 /* Once a second, or when the kernel says so: CPUs, and what lies between the clocks. */
 static void chores(struct weir_stream *s)
 {
 	bool was_set = !s->memory_only && wake__clock_was_set(&s->wake);
 
-	if (!s->memory_only)
+	if (!s->memory_only) {
 		hotplug__events(&s->hotplug, on_hotplug, s);
+		look_after_offline(s);
+	}
 	if (s->t_ns < s->next_chores_ns && !was_set)
 		return;
 	s->next_chores_ns = s->t_ns + CHORES_INTERVAL_NS;

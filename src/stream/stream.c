@@ -376,11 +376,11 @@ int weir_stream__watch_misses(struct weir_stream *s, const char *name, uint64_t 
 	return add_watch(s, &misses);
 }
 
-static void add_offline_gap(struct weir_stream *s, struct ring *ring)
+static void add_offline_gap(struct weir_stream *s, struct ring *ring, uint64_t to_ns)
 {
 	struct weir_gap gap = {
-		.from_ns = ring->offline_since_ns,
-		.to_ns = stream__now(s),
+		.from_ns = ring->offline_since_ns < to_ns ? ring->offline_since_ns : to_ns,
+		.to_ns = to_ns,
 		.cause = WEIR_LOST_OFFLINE,
 	};
 
@@ -402,6 +402,17 @@ static void add_cpu(struct weir_stream *s, int cpu)
 		make_rings(s, &s->groups[i], &only);
 }
 
+/* A CPU is at work before anybody hears that it is back: the hole ends before its first record. */
+static uint64_t back_since(const struct weir_stream *s, const struct ring *ring)
+{
+	const struct queue *q = &ring->queue;
+	size_t before = queue__until(q, ring->offline_since_ns);
+
+	if (before < queue__count(q))
+		return q->e[q->first + before].stamp_ns - 1;
+	return stream__now(s);
+}
+
 void weir_stream__cpu_changed(struct weir_stream *s, int cpu, bool online)
 {
 	for (size_t i = 0; i < s->nr_rings; i++) {
@@ -411,9 +422,9 @@ void weir_stream__cpu_changed(struct weir_stream *s, int cpu, bool online)
 			continue;
 		ring->online = online;
 		if (online)
-			add_offline_gap(s, ring);
+			add_offline_gap(s, ring, back_since(s, ring));
 		else
-			ring->offline_since_ns = s->t_ns;
+			ring->offline_since_ns = stream__now(s);
 	}
 	if (online)
 		add_cpu(s, cpu);
@@ -521,11 +532,25 @@ static int add_ringless(struct weir_stream *s, struct source_rings *group)
 	return 0;
 }
 
-static void end_offline_gaps(struct weir_stream *s)
+static bool any_offline(const struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_rings; i++)
 		if (!s->rings[i]->online)
-			add_offline_gap(s, s->rings[i]);
+			return true;
+	return false;
+}
+
+/* That a CPU is back may not have been heard yet: first a round, which looks. */
+static int end_offline_gaps(struct weir_stream *s)
+{
+	int count = any_offline(s) ? stream__round(s) : 0;
+
+	if (count < 0)
+		return count;
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (!s->rings[i]->online)
+			add_offline_gap(s, s->rings[i], stream__now(s));
+	return 0;
 }
 
 WEIR_API int weir_stream__close(struct weir_stream *s)
@@ -539,9 +564,10 @@ WEIR_API int weir_stream__close(struct weir_stream *s)
 		if (!err)
 			err = add_ringless(s, &s->groups[i]);
 	}
+	if (!err)
+		err = end_offline_gaps(s);
 	if (err)
 		return err;
-	end_offline_gaps(s);
 	s->next_misses_ns = 0;
 	for (int i = 0; i < CLOSE_ROUNDS && count > 0; i++)
 		count = stream__last_round(s);
