@@ -180,6 +180,13 @@ class Trace(Child):
         with open(self.ledger_path, encoding="utf-8") as ledger:
             return json.load(ledger)
 
+    def ledger_now(self):
+        """The account so far, by SIGUSR1 (the form has to be json)."""
+        before = self.said().count("\n")
+        self.signal(signal.SIGUSR1)
+        wait_until("an account", lambda: self.said().count("\n") > before)
+        return json.loads(self.said().splitlines()[before])
+
     def verify(self):
         """What `weir verify` says of trace and ledger; an exception when it finds fault."""
         done = subprocess.run([WEIR, "verify", "--ledger", self.ledger_path, self.path],
