@@ -63,7 +63,8 @@ static void sum_up(place_t *count)
 }
 
 /* Sort by the two digits that begin at bit `low`; the lower one first, and each pass is stable. */
-static inline void sort_by_digits(uint64_t *keys, uint64_t *spare, size_t n, const unsigned low)
+static inline __attribute__((always_inline)) void sort_by_digits(uint64_t *keys, uint64_t *spare,
+								 size_t n, const unsigned low)
 {
 	const unsigned high = low + DIGIT_BITS;
 	place_t low_place[DIGIT_VALUES] = {0}, high_place[DIGIT_VALUES] = {0};
@@ -83,14 +84,17 @@ static inline void sort_by_digits(uint64_t *keys, uint64_t *spare, size_t n, con
 /* Cheap for what is nearly sorted; gives up after max_moves. */
 static bool insertion_sort(uint64_t *keys, size_t n, size_t max_moves)
 {
+	uint64_t last = 0;
 	size_t moves = 0;
 
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t take = keys[i];
 		size_t j = i;
 
-		if (keys[i - 1] <= take)
+		if (__builtin_expect(take >= last, 1)) {
+			last = take;
 			continue;
+		}
 		for (; j && keys[j - 1] > take; j--)
 			keys[j] = keys[j - 1];
 		keys[j] = take;

@@ -20,7 +20,7 @@
  * Keys a run: two arrays of the small one fit a first-level cache, of the large one a second-level
  * cache, beside the records. Many queues need the large one, or each would give a few keys only.
  */
-#define MERGE_RUN_MIN 4096u
+#define MERGE_RUN_MIN 2048u
 #define MERGE_RUN_MAX 16384u
 
 struct merge {

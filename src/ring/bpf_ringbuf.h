@@ -24,12 +24,6 @@
 #define BPF_RINGBUF_BUSY    (1u << 31)
 #define BPF_RINGBUF_DISCARD (1u << 30)
 
-/*
- * Where the next record stands is known only once this one's length is loaded, so the loads of a
- * scan wait for each other: fetch the bytes before they are asked for.
- */
-#define BPF_RINGBUF_AHEAD 256u
-
 /* The least that a record of ours takes: its size bounds how many a span of bytes can hold. */
 #define BPF_RINGBUF_MIN_RECORD (BPF_RINGBUF_HDR + sizeof(struct weir_record))
 
@@ -74,7 +68,6 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 		return BPF_RINGBUF_BROKEN;
 	}
 	at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos);
-	__builtin_prefetch(at + BPF_RINGBUF_AHEAD);
 	/*
 	 * Pairs with the kernel's xchg() of the length in bpf_ringbuf_commit(): once BUSY is seen
 	 * clear, the payload is complete. Without the acquire it could be read from before.
@@ -95,6 +88,60 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 	*rec = (const struct weir_record *)(at + BPF_RINGBUF_HDR);
 	*len = bytes - (uint32_t)sizeof(struct weir_record);
 	return word & BPF_RINGBUF_DISCARD ? BPF_RINGBUF_DISCARDED : BPF_RINGBUF_RECORD;
+}
+
+/* A run of records that nothing is special about. */
+struct bpf_ringbuf_run {
+	const uint8_t *at;
+	uint64_t left;	/* bytes from `at` to the end of the run */
+	uint64_t guess; /* the length of the last record, with its header and padding */
+};
+
+#define BPF_RINGBUF_AHEAD 256u /* bytes: what comes next is fetched before it is asked for */
+
+static inline struct bpf_ringbuf_run bpf_ringbuf__run(const struct bpf_ringbuf *rb, uint64_t head)
+{
+	int64_t left = (int64_t)(head - rb->pos);
+
+	/* Shorter than the flags in a length are, so that one comparison is enough below. */
+	if (left > (int64_t)BPF_RINGBUF_DISCARD)
+		left = BPF_RINGBUF_DISCARD;
+	return (struct bpf_ringbuf_run){
+		.at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos),
+		.left = left > 0 ? (uint64_t)left : 0,
+	};
+}
+
+/* The head of the next record, if it is finished, whole and not given back; else NULL. */
+static inline const struct weir_record *bpf_ringbuf_run__peek(const struct bpf_ringbuf_run *run)
+{
+	uint32_t bytes;
+
+	if (run->left < BPF_RINGBUF_MIN_RECORD)
+		return NULL;
+	__builtin_prefetch(run->at + BPF_RINGBUF_AHEAD);
+	/* Pairs as in bpf_ringbuf__next(). BUSY, DISCARD, too short, too long: all are too much. */
+	bytes = __atomic_load_n((const uint32_t *)run->at, __ATOMIC_ACQUIRE);
+	if (bytes - (uint32_t)sizeof(struct weir_record) > run->left - BPF_RINGBUF_MIN_RECORD)
+		return NULL;
+	return (const struct weir_record *)(run->at + BPF_RINGBUF_HDR);
+}
+
+/*
+ * Go past the record that was peeked at. Where the next one stands depends on this one's length, so
+ * each load would wait for the one before; the guess that it is as long as its predecessor is the
+ * processor's to make, and lets it run on. The empty asm keeps the compiler from undoing that.
+ */
+static inline void bpf_ringbuf_run__pass(struct bpf_ringbuf_run *run)
+{
+	uint64_t stride = (*(const uint32_t *)run->at + BPF_RINGBUF_HDR + 7) & ~7ull;
+
+	if (__builtin_expect(stride != run->guess, 0)) {
+		run->guess = stride;
+		__asm__ volatile("" : "+r"(run->guess));
+	}
+	run->at += run->guess;
+	run->left -= run->guess;
 }
 
 /* The payload length of a record that has passed bpf_ringbuf__next() before. */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHE_LINE     64
+#define FETCH_AHEAD    16 /* records; a power of two */
 #define NOTICES_MAX    16384
 #define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
 
@@ -159,15 +161,61 @@ static bool notice_first(const struct notice *notice, const struct ring *ring,
 	return notice->seq < seqs__widen(&ring->seqs, rec->seq);
 }
 
-static void fill_event(struct weir_event *event, const struct ring *ring,
+/* The queue is the first thing in its ring. */
+static struct ring *ring_of(struct queue *queue)
+{
+	return (struct ring *)queue;
+}
+
+static void open_lane(struct lane *lane, const struct ring *ring)
+{
+	/* Twice in succession: from the oldest byte on, no position has to be wrapped. */
+	const uint8_t *oldest = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail);
+
+	*lane = (struct lane){
+		.next = ring->queue.e + ring->queue.first,
+		.bytes = ring->held ? NULL : oldest - ring->tail,
+		.expect = ring->seqs.expect,
+		.source = ring->source,
+		.cpu = ring->cpu,
+	};
+}
+
+/* What went out of a lane is delivered now. */
+static void settle_lane(struct ring *ring, const struct lane *lane)
+{
+	size_t first = (size_t)(lane->next - ring->queue.e);
+
+	ring->delivered += first - ring->queue.first;
+	ring->queue.first = first;
+}
+
+/* The next record of lane `number`, on its way into the cache. */
+static const struct weir_record *fetch(struct lane *lanes, struct queue *const *queues,
+				       size_t number)
+{
+	struct lane *lane = &lanes[number];
+	const struct entry *e = lane->next++;
+	const struct weir_record *rec;
+
+	if (__builtin_expect(!lane->bytes, 0))
+		rec = ring__record(ring_of(queues[number]), e->pos);
+	else
+		rec = (const struct weir_record *)(lane->bytes + e->pos + BPF_RINGBUF_HDR);
+	__builtin_prefetch(rec);
+	__builtin_prefetch((const uint8_t *)rec + CACHE_LINE);
+	return rec;
+}
+
+static void fill_event(struct weir_event *event, const struct lane *lane,
 		       const struct weir_record *rec, uint64_t stamp_ns)
 {
 	event->stamp_ns = stamp_ns;
-	event->seq = seqs__widen(&ring->seqs, rec->seq);
+	event->seq = lane->expect + (uint64_t)(int64_t)(int32_t)(rec->seq - (uint32_t)lane->expect);
 	event->data = rec + 1;
 	event->len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR);
-	event->source = ring->source;
-	event->cpu = ring->cpu;
+	event->source = lane->source;
+	event->cpu = lane->cpu;
 	event->type = rec->type;
 	event->flags = rec->flags;
 }
@@ -175,46 +223,59 @@ static void fill_event(struct weir_event *event, const struct ring *ring,
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
 {
 	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = WEIR_MARK_AHEAD};
+	struct lane lane;
 
+	open_lane(&lane, ring);
 	ring->ahead++;
 	ring->delivered++;
-	fill_event(&event, ring, ring__record(ring, e.pos), e.stamp_ns);
+	fill_event(&event, &lane, ring__record(ring, e.pos), e.stamp_ns);
 	return s->on_event(s->ctx, &event);
 }
 
-/* One sorted run of records, and the notices that stand between them. *count: records delivered. */
-static int deliver_run(struct weir_stream *s, const struct merge_run *run, size_t *count)
+/*
+ * A part of a run, all of it late or none, and the notices that stand between its records. Returns
+ * how many were delivered; *err: what the callback said to the last one.
+ */
+static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, size_t from,
+			   size_t until, uint8_t mark, int *err)
 {
-	struct weir_event event = {.kind = WEIR_KIND_RECORD};
-	const uint64_t *key = run->key, *end = key + run->count;
-	const size_t number_mask = run->number_mask;
+	const struct merge_run keys = *run;
+	struct queue *const *queues = s->active;
+	struct lane *lanes = s->lanes;
+	const struct weir_record *window[FETCH_AHEAD];
+	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = mark};
 	uint64_t compare_from_ns = notice_from(s);
-	int err = 0;
+	size_t i = from, fetched = from;
+	int result = 0;
 
-	while (key != end && !err) {
-		/* The queue is the first thing in its ring. */
-		struct ring *ring = (struct ring *)s->active[*key & number_mask];
-		const struct entry *e = &ring->queue.e[ring->queue.first];
-		const struct weir_record *rec = ring__record(ring, e->pos);
-		uint64_t stamp_ns = e->stamp_ns;
+	for (; fetched < until && fetched < from + FETCH_AHEAD; fetched++) {
+		size_t number = keys.key[fetched] & keys.number_mask;
+
+		window[fetched % FETCH_AHEAD] = fetch(lanes, queues, number);
+	}
+	while (i < until && !result) {
+		size_t number = keys.key[i] & keys.number_mask;
+		const struct weir_record *rec = window[i % FETCH_AHEAD];
+		uint64_t stamp_ns = merge_run__stamp_ns(&keys, i);
 
 		if (__builtin_expect(stamp_ns >= compare_from_ns, 0) &&
-		    notice_first(next_notice(s), ring, rec, stamp_ns)) {
-			err = deliver_notice(s);
+		    notice_first(next_notice(s), ring_of(queues[number]), rec, stamp_ns)) {
+			result = deliver_notice(s);
 			compare_from_ns = notice_from(s);
 			continue;
 		}
-		fill_event(&event, ring, rec, stamp_ns);
-		event.mark = late_mark(s, stamp_ns);
-		ring->late += event.mark == WEIR_MARK_LATE;
-		/* Before the callback, which may end the poll: what it has seen is delivered. */
-		ring->queue.first++;
-		ring->delivered++;
-		key++;
-		err = s->on_event(s->ctx, &event);
+		fill_event(&event, &lanes[number], rec, stamp_ns);
+		if (fetched < until) {
+			number = keys.key[fetched++] & keys.number_mask;
+			window[i % FETCH_AHEAD] = fetch(lanes, queues, number);
+		}
+		i++;
+		result = s->on_event(s->ctx, &event);
 	}
-	*count += (size_t)(key - run->key);
-	return err;
+	while (fetched > i)
+		lanes[keys.key[--fetched] & keys.number_mask].next--;
+	*err = result;
+	return i - from;
 }
 
 /* Release what nobody needs any more, so that producers have room again. */
@@ -262,7 +323,33 @@ static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
 
 	for (size_t i = 0; i < s->nr_rings; i++)
 		merge_due__add(&due, &s->rings[i]->queue);
+	for (size_t i = 0; i < due.count; i++)
+		open_lane(&s->lanes[i], ring_of(s->active[i]));
 	return due;
+}
+
+/* How many keys at the front of the run stand behind the watermark. */
+static size_t count_late(const struct weir_stream *s, const struct merge_run *run)
+{
+	size_t late = 0;
+
+	while (s->watermark_ns && late < run->count &&
+	       merge_run__stamp_ns(run, late) <= s->watermark_ns)
+		late++;
+	return late;
+}
+
+static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, int *err)
+{
+	size_t late = count_late(s, run), count = 0;
+
+	if (late)
+		count = deliver_keys(s, run, 0, late, WEIR_MARK_LATE, err);
+	for (size_t i = 0; i < count; i++)
+		ring_of(s->active[run->key[i] & run->number_mask])->late++;
+	if (!*err)
+		count += deliver_keys(s, run, late, run->count, 0, err);
+	return count;
 }
 
 static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *count)
@@ -272,11 +359,15 @@ static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *cou
 
 	while (due.total && !err) {
 		struct merge_run run = merge__next(&s->merge, &due);
-		size_t before = *count;
+		uint64_t now_ns = stream__now(s);
 
-		lag__count(&s->lag, stream__now(s), &run);
-		err = deliver_run(s, &run, count);
-		due.total -= *count - before;
+		/* What the callback did not want to see any more is not part of it. */
+		run.count = deliver_run(s, &run, &err);
+		lag__count(&s->lag, now_ns, &run);
+		for (size_t i = 0; i < due.count; i++)
+			settle_lane(ring_of(s->active[i]), &s->lanes[i]);
+		due.total -= run.count;
+		*count += run.count;
 	}
 	return err;
 }

@@ -45,15 +45,17 @@ struct held {
 	uint8_t *bytes;
 };
 
-/* One source. The first part is what delivery touches for each record. */
+/* One source. */
 struct ring {
 	struct queue queue; /* drained, not delivered; record bytes are in the ring or in `held` */
 	struct bpf_ringbuf rb;
-	uint64_t tail;	 /* below: freed for the producer */
-	uint32_t source; /* index in stream->rings, and the order of ties */
+	struct held *held; /* copies, oldest first */
+	uint32_t source;   /* index in stream->by_source, and the order of ties */
 	int32_t cpu;
+	uint64_t delivered;
 	struct seqs seqs;
 
+	uint64_t tail; /* below: freed for the producer */
 	struct wm_fifo fifo;
 	uint64_t reached_ns;	   /* the newest T whose P is drained */
 	struct wm_snapshot latest; /* the last snapshot taken, reached or not */
@@ -65,10 +67,10 @@ struct ring {
 	uint64_t max_fill;
 	uint64_t delivered_at_scan; /* when all that waits was looked at for the last time */
 
-	struct held *held, **held_last; /* copies, oldest first */
-	size_t *held_bytes;		/* the stream's count of them */
+	struct held **held_last;
+	size_t *held_bytes; /* the stream's count of them */
 
-	uint64_t delivered, late, ahead, discarded, stray, broken;
+	uint64_t late, ahead, discarded, stray, broken;
 	uint64_t broken_unsettled; /* of broken: those whose number is not given up yet */
 	uint64_t filtered;	   /* by the consumer, of delivered */
 	uint64_t given_up;	   /* lost after delivery, of delivered too */
@@ -77,6 +79,18 @@ struct ring {
 	bool online;
 	uint64_t offline_since_ns;
 	char name[32];
+};
+
+/*
+ * What delivery touches for each record of a queue, on half a cache line: with a thousand rings this
+ * is what has to stay near. Rings and queues themselves are brought up to date once a run.
+ */
+struct lane {
+	const struct entry *next; /* to be fetched */
+	const uint8_t *bytes;	  /* + a position: where it is mapped; NULL: some were copied out */
+	uint64_t expect;	  /* seqs.expect, to widen numbers by */
+	uint32_t source;
+	int32_t cpu;
 };
 
 /* Something of ours that waits for its place in the stream: a gap or a clock step. */
@@ -113,6 +127,7 @@ struct weir_stream {
 	struct ring **by_source; /* [source]; NULL: a CPU that was never online */
 	uint32_t nr_sources;
 	struct queue **active; /* scratch of one poll: queues with something to deliver */
+	struct lane *lanes;    /* of these */
 	struct merge merge;
 
 	struct notice *notices; /* [first, nr) wait; sorted before each delivery */

@@ -94,28 +94,22 @@ static void take_record(struct ring *ring, const struct weir_record *rec, uint64
  */
 static void take_run(struct ring *ring, uint64_t head)
 {
-	struct queue *q = &ring->queue;
-	struct bpf_ringbuf rb = ring->rb;
-	struct entry *begin = q->e + q->end, *out = begin;
-	uint64_t last_ns = queue__last_ns(q);
-	uint32_t seq = (uint32_t)ring->seqs.expect, len;
+	struct bpf_ringbuf_run run = bpf_ringbuf__run(&ring->rb, head);
+	struct entry *first = ring->queue.e + ring->queue.end, *out = first;
+	uint64_t pos = ring->rb.pos, last_ns = queue__last_ns(&ring->queue);
+	uint32_t seq = (uint32_t)ring->seqs.expect;
+	const struct weir_record *rec;
 
-	for (;;) {
-		const struct weir_record *rec;
-		uint64_t pos, stamp_ns;
-
-		if (bpf_ringbuf__next(&rb, head, &pos, &rec, &len) != BPF_RINGBUF_RECORD)
-			break;
-		stamp_ns = rec->stamp;
-		if (rec->seq != seq || stamp_ns <= last_ns)
-			break;
-		*out++ = (struct entry){stamp_ns, pos};
-		ring->rb.pos = rb.pos;
-		last_ns = stamp_ns;
+	while ((rec = bpf_ringbuf_run__peek(&run)) && rec->seq == seq && rec->stamp > last_ns) {
+		last_ns = rec->stamp;
+		*out++ = (struct entry){last_ns, pos};
 		seq++;
+		bpf_ringbuf_run__pass(&run);
+		pos += run.guess;
 	}
-	q->end += (size_t)(out - begin);
-	seqs__see_next(&ring->seqs, (uint64_t)(out - begin), last_ns);
+	ring->rb.pos = pos;
+	ring->queue.end += (size_t)(out - first);
+	seqs__see_next(&ring->seqs, (uint64_t)(out - first), last_ns);
 }
 
 /* Index what the ring holds up to P. -ENOMEM: nothing was taken, the next poll tries again. */
@@ -155,11 +149,13 @@ static int drain(struct ring *ring)
 
 /*
  * A head that is more than a ring away from the tail, or where no record can begin, is no position:
- * take it for the tail's.
+ * take it for the end of what was read.
  */
 static void check_head(struct ring *ring)
 {
-	if (ring->latest.pos - ring->rb.pos > ring->size || ring->latest.pos % BPF_RINGBUF_ALIGN)
+	uint64_t room = ring->size - (ring->rb.pos - ring->tail);
+
+	if (ring->latest.pos - ring->rb.pos > room || ring->latest.pos % BPF_RINGBUF_ALIGN)
 		ring->latest.pos = ring->rb.pos;
 }
 

@@ -78,6 +78,7 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 	free(s->rings);
 	free(s->by_source);
 	free(s->active);
+	free(s->lanes);
 	free(s->notices);
 	free(s->watches);
 	free(s->groups);
@@ -104,7 +105,8 @@ static int room_for(struct weir_stream *s, uint32_t source)
 		return -E2BIG;
 	if (grow(&s->by_source, slots, sizeof(*s->by_source)) ||
 	    grow(&s->rings, s->nr_rings + 1, sizeof(*s->rings)) ||
-	    grow(&s->active, s->nr_rings + 1, sizeof(*s->active)))
+	    grow(&s->active, s->nr_rings + 1, sizeof(*s->active)) ||
+	    grow(&s->lanes, s->nr_rings + 1, sizeof(*s->lanes)))
 		return -ENOMEM;
 	while (s->nr_sources < slots)
 		s->by_source[s->nr_sources++] = NULL;
