@@ -1,0 +1,403 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What each option of `weir trace` changes, and what is said of those that make no sense; what it says
+where rights, types or file systems are missing (M5)."""
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cases
+import live
+
+# Does something of every group, and ends.
+SOME_OF_ALL = ["sh", "-c", "kill -URG $$; cat /dev/null; sleep 0.01; true | cat"]
+
+GROUPS = {
+    "process": {"fork", "exec", "exit"},
+    "sched": {"sched_switch", "sched_wakeup", "sched_migrate"},
+    "signal": {"signal"},
+    "sys": {"sys_enter", "sys_exit"},
+}
+NOTICES = {"gap", "clock_step", "watermark"}
+
+
+@contextlib.contextmanager
+def busy():
+    """A process that makes 5,000 calls a second, for as long as it is looked at."""
+    with live.Load("calls", "-m", 60000, "-r", 5000, "getpid") as load:
+        load.go()
+        yield load
+
+
+@contextlib.contextmanager
+def folder():
+    with tempfile.TemporaryDirectory(prefix="weir-live-") as path:
+        yield path
+
+
+class Case(unittest.TestCase):
+    def good(self, *args):
+        """(standard output, standard error) of a `weir trace` that has to succeed."""
+        status, out, said = live.run("trace", *args)
+        self.assertEqual(status, 0, said)
+        return out, said
+
+    def objects(self, *args, command=SOME_OF_ALL):
+        """The lines of a JSON trace of a command."""
+        out, _ = self.good("-f", "json", "-o", "-", *args, "--", *command)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def wrong(self, word, *args):
+        """Refused as wrong usage, with a message that has the word in it."""
+        with self.subTest(args):
+            status, out, said = live.run("trace", *args)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn(word, said)
+            self.assertRegex(said, r"\Aweir trace: [^\n]+\n(Try 'weir trace --help'\.\n)?\Z")
+
+
+class Help(Case):
+    TRIED = {
+        "events", "pid", "output", "format", "pair", "duration", "max-events", "no-wait", "buffer",
+        "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
+    }
+
+    def test_has_every_option(self):
+        """One that comes anew has to be tried, too. (loss.py has --strict, command.py --no-wait.)"""
+        out, said = self.good("--help")
+        self.assertEqual(said, "")
+        listed = re.findall(r"^  (?:-., |    )--([a-z-]+)", out, re.MULTILINE)
+        self.assertEqual(set(listed), self.TRIED)
+        self.assertEqual(len(listed), len(self.TRIED))
+        self.assertEqual(self.good("-h"), (out, said))
+
+    def test_wrong_usage(self):
+        self.wrong("there is no option --bogus", "--bogus")
+        self.wrong("there is no option -q", "-q")
+        for option in ("-e", "-p", "-o", "-f", "-d", "-n", "--buffer", "--string-limit", "--ledger"):
+            self.wrong(f"{option} needs a value", option)
+            self.wrong("not ''", option, "")
+        for bad in ("0", "-1", "5x", "x", "1.5", "18446744073709551616", " 1"):
+            self.wrong("--duration takes a time", "-d", bad)
+            self.wrong("--max-events takes a whole number", "-n", bad)
+            self.wrong("--string-limit takes a whole number", "--string-limit", bad)
+            self.wrong("--buffer takes a size", "--buffer", bad)
+        self.wrong("--duration takes a time", "-d", "18446744073709551615h")
+        self.wrong("--string-limit is at most 4096", "--string-limit", "4097")
+        self.wrong("there is no format 'xml': text, json or none", "-f", "xml")
+
+
+class Events(Case):
+    def kinds(self, *args):
+        return {line["event"] for line in self.objects(*args)} - NOTICES
+
+    def test_groups(self):
+        """Each of them alone, and mixed; nothing else comes."""
+        for group, members in GROUPS.items():
+            with self.subTest(group):
+                kinds = self.kinds("-e", group)
+                self.assertLessEqual(kinds, members)
+                self.assertGreaterEqual(kinds, members - {"sched_migrate"})
+        self.assertEqual(self.kinds("-e", "process,signal"), GROUPS["process"] | GROUPS["signal"])
+        self.assertEqual(self.kinds("-e", "process", "-e", "signal"),
+                         GROUPS["process"] | GROUPS["signal"])
+
+    def test_default(self):
+        self.assertEqual(self.kinds(), GROUPS["process"] | GROUPS["signal"] | GROUPS["sys"])
+        with live.Trace() as trace:
+            subprocess.run(SOME_OF_ALL, check=True)
+            self.assertEqual(trace.stop(), 0)
+            kinds = {line["event"] for line in trace.lines()} - NOTICES
+        self.assertEqual(kinds, GROUPS["process"])
+
+    def test_default_with_a_process(self):
+        with live.Child(["sh", "-c", "read go; kill -URG $$; (true)"],
+                        stdin=subprocess.PIPE) as shell, live.Trace("-p", shell.pid) as trace:
+            shell.process.communicate(b"\n", timeout=live.PATIENCE_S)
+            self.assertEqual(trace.end(), 0)
+            kinds = {line["event"] for line in trace.lines()} - NOTICES
+        self.assertEqual(kinds, {"fork", "exit"} | GROUPS["signal"] | GROUPS["sys"])
+
+    def test_names(self):
+        """A colon claims the rest of its word; -e again mixes."""
+        self.assertEqual(self.kinds("-e", "process:fork,exit"), {"fork", "exit"})
+        # sched_switch has a second name.
+        self.assertEqual(self.kinds("-e", "sched:switch"), {"sched_switch"})
+        lines = self.objects("-e", "sys:openat,close", "-e", "process:exit")
+        self.assertEqual({line.get("syscall") for line in lines}, {"openat", "close", None})
+        self.assertEqual({line["event"] for line in lines}, {"sys_enter", "sys_exit", "exit"})
+
+    def test_that_do_not_exist(self):
+        for word, hint in (("proces", "process"), ("sys:opennat", "sys:openat"),
+                           ("sched:sched_swtch", "sched:sched_switch"), ("life:fork", "process:fork")):
+            self.wrong(f"no event is called '{word}'; did you mean '{hint}'?", "-e", word)
+        for word in ("nothing", "sys:", "process:", ":", "signal:SIGUSR1", "sys:" + "x" * 4000):
+            self.wrong("no event is called '", "-e", word)
+        # A wrong one behind a right one.
+        self.wrong("no event is called 'sys:nope'", "-e", "sys:getpid,nope")
+        self.wrong("no event is called ''", "-e", "process,")
+        self.wrong("no event is called 'nope'", "-e", "process", "-e", "nope")
+
+
+class Pids(Case):
+    def test_that_are_none(self):
+        for word in ("0", "-1", "+1", "x", "1,x", "1,", ",1", "1 2", "4294967297",
+                     "18446744073709551617"):
+            self.wrong("-p takes process ids, not '", "-p", word)
+
+    def test_again_and_again(self):
+        """Each -p adds, a list or one."""
+        with live.Load("calls", "-n", 10, "getpid") as a, \
+                live.Load("calls", "-n", 10, "getpid") as b, \
+                live.Load("calls", "-n", 10, "getpid") as c, \
+                live.Load("calls", "-n", 10, "getpid") as other, \
+                live.Trace("-e", "sys:getpid", "-p", f"{a.pid},{b.pid}", "-p", c.pid) as trace:
+            for load in (other, a, b, c):
+                load.run()
+            self.assertEqual(trace.end(), 0)
+            count = collections.Counter(line["pid"] for line in trace.events())
+        self.assertEqual(count, {a.pid: 20, b.pid: 20, c.pid: 20})
+
+
+class Output(Case):
+    def test_file(self):
+        """Nobody else may read it, whatever the umask; what stood in it is gone."""
+        with folder() as where:
+            path, ledger = os.path.join(where, "trace"), os.path.join(where, "ledger")
+            before = os.umask(0)
+            try:
+                out, _ = self.good("-o", path, "--ledger", ledger, "-f", "json", "true")
+            finally:
+                os.umask(before)
+            self.assertEqual(out, "")
+            for file in (path, ledger):
+                self.assertEqual(stat.S_IMODE(os.stat(file).st_mode), 0o600)
+            with open(path, "a", encoding="ascii") as trace:
+                trace.write("x" * 1000000)
+            self.good("-o", path, "-f", "json", "true")
+            with open(path, encoding="ascii") as trace:
+                self.assertNotIn("xx", trace.read())
+
+    def test_default(self):
+        """Standard output; standard error where COMMAND has the other."""
+        out, said = self.good("-e", "process", "sh", "-c", "echo mine")
+        self.assertEqual(out, "mine\n")
+        self.assertIn(" exit code=0 ", said)
+        with busy() as load:
+            out, said = self.good("-n", "5", "-p", load.pid)
+        self.assertEqual(out.count("\n"), 5)
+        self.assertEqual(said.count("\n"), 1)
+
+    def test_formats(self):
+        out, said = self.good("-o", "-", "-e", "sys:openat", "cat", "/dev/null")
+        self.assertRegex(out, r'(?m)^\S+ [0-9]+ cat\[[0-9]+\] openat\(.*"/dev/null".*\) = [0-9]+')
+        self.assertRegex(said, r"\Aproduced ")
+        out, said = self.good("-f", "none", "-o", "-", "cat", "/dev/null")
+        self.assertEqual(out, "")
+        self.assertRegex(said, r"\Aproduced [0-9]+ = delivered [1-9]")
+        lines = self.objects("-e", "sys:openat", command=["cat", "/dev/null"])
+        self.assertIn("/dev/null", [line["args"].get("filename") for line in lines])
+
+    def test_pair(self):
+        """One object a call, that has the arguments and the result."""
+        lines = self.objects("--pair", "-e", "sys:openat", command=["cat", "/dev/null"])
+        self.assertEqual({line["event"] for line in lines}, {"syscall"})
+        call, = (line for line in lines if line["args"]["filename"] == "/dev/null")
+        self.assertGreaterEqual(call["result"], 3)
+        self.assertEqual(int(call["ts"]) - int(call["enter"]), call["dur_ns"])
+
+    def test_ledger(self):
+        """The account is what the trace says, and what is printed."""
+        with busy() as load, live.Trace("-p", load.pid, "-e", "sys:getpid") as trace:
+            live.wait_until("delivered", lambda: any(trace.lines()))
+            self.assertEqual(trace.stop(), 0)
+            ledger = trace.ledger()
+            events = [line for line in trace.lines() if line["event"] not in NOTICES]
+            printed = json.loads(trace.said().splitlines()[-1])
+        self.assertEqual(ledger["delivered"], len(events))
+        by_source = collections.Counter(line["source"] for line in events)
+        for source in ledger["sources"]:
+            self.assertEqual(source["delivered"], by_source[source["name"]])
+        for own in (ledger, printed):
+            own["self"].pop("cpu_ns")
+        self.assertEqual(ledger, printed)
+
+    def test_watermarks(self):
+        with busy() as load:
+            for args, there in (((), False), (("--watermarks",), True)):
+                with live.Trace("-p", load.pid, *args) as trace:
+                    live.wait_until("delivered", lambda: sum(1 for _ in trace.lines()) > 100)
+                    self.assertEqual(trace.stop(), 0)
+                    self.assertEqual(bool(trace.events("watermark")), there)
+                    trace.verify()
+
+    def test_verbose(self):
+        """What is set up: the sizes of the rings, which the ledger has as well."""
+        with busy() as load:
+            _, said = self.good("-n", "1", "-f", "none", "-p", load.pid)
+            self.assertEqual(said.count("\n"), 1)
+            with live.Trace("-n", "1", "--buffer", "1M") as trace:
+                self.assertEqual(trace.stop(), 0)
+                first = trace.said().splitlines()[0]
+                sources = trace.ledger()["sources"]
+        events, life = map(int, re.findall(r"([0-9]+) (?:bytes )?for", first))
+        for source in sources:
+            size = life if source["name"].startswith("life") else events
+            self.assertEqual(source["size_bytes"], size)
+
+
+class Limits(Case):
+    def test_duration(self):
+        """In each unit. It ends by itself, and not before."""
+        for time_s, word in ((1, "1"), (1, "1s"), (0.3, "300ms"), (0.3, "300000us"),
+                             (0.3, "300000000ns")):
+            with self.subTest(word):
+                with live.Trace("-f", "none", "-d", word) as trace:
+                    start = time.monotonic()
+                    self.assertEqual(trace.end(), 0)
+                    # When it has said that it traces, it may have done so for a while.
+                    self.assertGreater(time.monotonic() - start, time_s / 2)
+        for word in ("1m", "1h"):
+            with self.subTest(word), live.Trace("-f", "none", "-d", word) as trace:
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    trace.process.wait(timeout=1.5)
+                self.assertEqual(trace.stop(), 0)
+
+    def test_max_events(self):
+        """As many lines as were asked for; the others of the last batch are filtered."""
+        for count in (1, 1000):
+            with self.subTest(count), busy() as load, \
+                    live.Trace("-e", "sys:getpid", "-p", load.pid, "-n", count) as trace:
+                self.assertEqual(trace.end(), 0)
+                ledger = trace.ledger()
+                live.assert_account(self, ledger)
+                lines = sum(1 for line in trace.lines() if line["event"] not in NOTICES)
+                trace.verify()
+            self.assertEqual(lines, count)
+            self.assertEqual(ledger["delivered"], count)
+            self.assertEqual(ledger["produced"], count + ledger["filtered"] + live.lost(ledger))
+
+    def test_max_events_of_calls(self):
+        """In text a call is one line, though it is two records."""
+        with busy() as load, folder() as where:
+            path = os.path.join(where, "ledger")
+            out, _ = self.good("-e", "sys:getpid", "-p", load.pid, "-n", "100", "--ledger", path)
+            with open(path, encoding="ascii") as file:
+                ledger = json.load(file)
+        self.assertEqual(out.count("\n"), 100)
+        live.assert_account(self, ledger)
+        # The first call may have been under way when weir came.
+        self.assertIn(ledger["delivered"], (199, 200))
+
+    def test_buffer(self):
+        """The sizes are what is asked for, or less; what is said to work, does."""
+        status, _, said = live.run("trace", "--buffer", "4k", "-d", "20ms")
+        self.assertEqual(status, 2)
+        least = int(re.search(r"the least that works is ([0-9]+)k$", said.strip()).group(1))
+        self.wrong("too small", "--buffer", f"{least - 1}k")
+        self.wrong("too large", "--buffer", "100000G")
+        for buffer in (least << 10, 3 << 20):
+            with busy() as load, live.Trace("-p", load.pid, "--buffer", buffer) as trace:
+                live.wait_until("delivered", lambda: any(trace.lines()))
+                self.assertEqual(trace.stop(), 0)
+                sizes = [source["size_bytes"] for source in trace.ledger()["sources"]]
+                live.assert_account(self, trace.ledger())
+            self.assertLessEqual(sum(sizes), buffer)
+            self.assertGreater(sum(sizes), buffer // 4)
+
+    def test_buffer_units(self):
+        for word in ("1048576", "1024k", "1024K", "1M"):
+            with self.subTest(word), live.Trace("-f", "none", "--buffer", word) as trace:
+                self.assertEqual(trace.stop(signal.SIGTERM), 0)
+                sizes = {s["size_bytes"] for s in trace.ledger()["sources"]}
+            share = (1 << 20) // len(live.online_cpus())
+            self.assertEqual(max(sizes), 1 << (share * 7 // 8).bit_length() - 1)
+
+    def test_string_limit(self):
+        """Longer strings are cut, and marked; others are not."""
+        path = "/nowhere/" + "x" * 300
+        args = "-e", "sys:openat"
+        for limit, seen in ((None, path[:256]), (8, path[:8]), (len(path), path), (4096, path)):
+            with self.subTest(limit):
+                more = ("--string-limit", limit) if limit else ()
+                out, said = self.try_to_read(path, *args, *more, "-f", "json", "-o", "-")
+                names = [line for line in map(json.loads, out.splitlines())
+                         if line["args"].get("filename") == seen]
+                self.assertTrue(names, said)
+                for line in names:
+                    self.assertEqual(line.get("cut"), ["filename"] if seen != path else None)
+        out, _ = self.try_to_read(path, *args, "--string-limit", 8, "-o", "-")
+        self.assertIn(f'filename: "{path[:8]}"..., ', out)
+
+    def try_to_read(self, path, *args):
+        status, out, said = live.run("trace", *args, "cat", path)
+        self.assertEqual(status, 1)
+        return out, said
+
+
+class Rights(unittest.TestCase):
+    """M5: one sentence that names what is missing and the way out."""
+    NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+    def run_as(self, *prefix):
+        """`weir trace`, from where everybody can reach it."""
+        with folder() as where:
+            os.chmod(where, 0o755)
+            weir = shutil.copy(live.WEIR, where)
+            os.chmod(weir, 0o755)
+            done = subprocess.run([*prefix, weir, "trace", "-f", "none", "-d", "50ms"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
+        self.assertEqual(done.stdout, b"")
+        return done.returncode, done.stderr.decode()
+
+    def capable(self, capabilities):
+        return self.run_as(*self.NOBODY, f"--inh-caps=-all,{capabilities}",
+                           f"--ambient-caps=-all,{capabilities}")
+
+    def test_none(self):
+        status, said = self.run_as(*self.NOBODY)
+        self.assertEqual(status, 1)
+        self.assertRegex(said, r"\Aweir trace: [^\n]*no permission; run as root, or with the "
+                               r"capabilities CAP_BPF and CAP_PERFMON\n\Z")
+
+    def test_enough(self):
+        """The two that are named."""
+        status, said = self.capable("+bpf,+perfmon")
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, r"\Aproduced [^\n]*\n\Z")
+
+    def test_half(self):
+        for capability in ("+bpf", "+perfmon"):
+            status, said = self.capable(capability)
+            self.assertEqual(status, 1)
+            self.assertRegex(said, r"\A[^\n]*CAP_BPF and CAP_PERFMON\n\Z")
+
+    def hidden(self, *paths):
+        """With empty folders there, for this run only."""
+        script = "".join(f"mount -t tmpfs none {path} && " for path in paths) + 'exec "$@"'
+        return self.run_as("unshare", "--mount", "sh", "-c", script, "sh")
+
+    def test_no_types(self):
+        status, said = self.hidden("/sys/kernel/btf")
+        self.assertEqual(status, 1)
+        self.assertRegex(said, r"\A[^\n]*/sys/kernel/btf/vmlinux[^\n]*CONFIG_DEBUG_INFO_BTF=y\n\Z")
+
+    def test_no_tracefs(self):
+        """It needs none."""
+        paths = [p for p in ("/sys/kernel/tracing", "/sys/kernel/debug") if os.path.isdir(p)]
+        status, said = self.hidden(*paths)
+        self.assertEqual(status, 0, said)
+
+
+if __name__ == "__main__":
+    cases.main()
