@@ -27,3 +27,12 @@ def bpf_programs(pid):
         with contextlib.suppress(OSError), open(path, encoding="ascii") as fdinfo:
             ids.update(re.findall(r"^prog_id:\s+([0-9]+)$", fdinfo.read(), re.MULTILINE))
     return ids
+
+
+def children(pid):
+    """Pids of a process's children."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(path, encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found

@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`weir trace COMMAND`: the whole of what a program and its children do, and nothing of weir's in it."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cases
+import live
+import proc
+
+
+def lines_of(*args):
+    """(status, lines of the trace) of `weir trace ARGS`, in JSON."""
+    with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+        path = os.path.join(where, "trace")
+        status, _, _ = live.run("trace", "-f", "json", "-o", path, *args)
+        with open(path, "rb") as trace:
+            return status, [json.loads(line) for line in trace]
+
+
+class Running(live.Child):
+    """`weir trace COMMAND`, its output in a pipe; what weir says is of no interest."""
+
+    def __init__(self, *args):
+        super().__init__([live.WEIR, "trace", "-f", "none", *live.words(args)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL)
+
+    def said(self, line):
+        """Waits until COMMAND has said that."""
+        assert self.process.stdout.readline() == line.encode() + b"\n"
+
+    def end(self):
+        return self.process.wait(timeout=live.PATIENCE_S)
+
+    def outlived(self, stop=lambda: None):
+        """weir's status, which ends before COMMAND does; an exception when COMMAND is gone."""
+        program, = proc.children(self.pid)
+        stop()
+        status = self.end()
+        os.kill(program, signal.SIGKILL)
+        return status
+
+
+class Whole(unittest.TestCase):
+    def test_first_and_last(self):
+        """From its exec to its exit, and all of its children between."""
+        status, lines = lines_of("sh", "-c", "cat /dev/null; exec true")
+        self.assertEqual(status, 0)
+        first, last = lines[0], lines[-1]
+        self.assertEqual((first["event"], first["syscall"]), ("sys_enter", "execve"))
+        self.assertEqual(first["args"]["argv"], ["sh", "-c", "cat /dev/null; exec true"])
+        self.assertEqual((last["event"], last["pid"]), ("exit", first["pid"]))
+        execed = [line["args"]["argv"][0] for line in lines if line["event"] == "exec"]
+        self.assertEqual(execed, ["sh", "cat", "true"])
+        family = {first["pid"]} | {line["args"]["child_pid"] for line in lines
+                                   if line["event"] == "fork"}
+        self.assertEqual({line["pid"] for line in lines}, family)
+
+    def test_nothing_of_the_fork(self):
+        """Its second half runs in weir's image: none of that is there, in text either."""
+        status, out, _ = live.run("trace", "-o", "-", "true")
+        self.assertEqual(status, 0)
+        lines = out.splitlines()
+        self.assertIn(" execve(", lines[0])
+        # A path is tried for each folder of PATH.
+        of_weir = [line for line in lines if " weir[" in line]
+        self.assertTrue(all(" execve(" in line for line in of_weir), of_weir)
+
+    def test_outputs_are_apart(self):
+        """The trace goes to standard error, and so the program's output is as without weir."""
+        status, out, said = live.run("trace", "sh", "-c", "echo one; echo two >&2; cat")
+        self.assertEqual((status, out), (0, "one\n"))
+        self.assertIn("two\n", said)
+        self.assertIn(" execve(", said)
+        self.assertIn("\nproduced ", said)
+
+    def test_its_input_and_its_options(self):
+        done = subprocess.run([live.WEIR, "trace", "-f", "none", "tr", "-d", "a"], input=b"banana",
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+                              timeout=live.PATIENCE_S)
+        self.assertEqual((done.returncode, done.stdout), (0, b"bnn"))
+        # Behind --, a program may be called as it likes.
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            os.symlink("/bin/echo", os.path.join(where, "-n"))
+            path = f"{where}:{os.environ['PATH']}"
+            done = subprocess.run([live.WEIR, "trace", "-f", "none", "--", "-n", "x"],
+                                  env=dict(os.environ, PATH=path), stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, check=False, timeout=live.PATIENCE_S)
+        self.assertEqual(done.stdout, b"x\n")
+
+    def test_account(self):
+        with live.Trace("sh", "-c", "for i in 1 2 3; do cat /dev/null; done") as trace:
+            self.assertEqual(trace.end(), 0)
+            live.assert_account(self, trace.ledger())
+            self.assertEqual(live.lost(trace.ledger()), 0)
+            trace.verify()
+
+
+class Status(unittest.TestCase):
+    def status(self, *args):
+        status, _, said = live.run("trace", "-f", "none", *args)
+        return status, said
+
+    def test_is_passed_on(self):
+        for code in (0, 1, 7, 255):
+            self.assertEqual(self.status("sh", "-c", f"exit {code}")[0], code)
+        for signum in (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV):
+            self.assertEqual(self.status("sh", "-c", f"kill -{int(signum)} $$")[0], 128 + signum)
+
+    def test_of_what_cannot_be_run(self):
+        for command in ("/nowhere/at/all", "no-such-program-anywhere"):
+            status, said = self.status(command)
+            self.assertEqual(status, 127)
+            self.assertIn(f"weir trace: {command}: No such file or directory\n", said)
+        status, said = self.status("/etc/passwd")
+        self.assertEqual(status, 126)
+        self.assertIn("weir trace: /etc/passwd: Permission denied\n", said)
+        self.assertIn("produced ", said)
+
+    def test_of_weir(self):
+        """125 where weir failed; 2 and 3 as without a command."""
+        self.assertEqual(self.status("-o", "/nowhere/at/all", "true")[0], 125)
+        self.assertEqual(self.status("-e", "nope", "true")[0], 2)
+        self.assertEqual(self.status("--strict", "sh", "-c", "exit 7")[0], 7)
+
+    def test_of_one_that_does_not_start(self):
+        """Where weir cannot begin, the program does not run either."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            there = os.path.join(where, "there")
+            self.assertEqual(self.status("-o", "/nowhere/at/all", "touch", there)[0], 125)
+            self.assertFalse(os.path.exists(there))
+
+
+class End(unittest.TestCase):
+    # Says so, and has a child that outlives it until its input is closed.
+    LEAVES_A_CHILD = "exec 3<&0; (cat <&3) & echo left"
+
+    def leave_a_child(self, *args):
+        read, write = os.pipe()
+        child = live.Child([live.WEIR, "trace", "-f", "none", *args, "sh", "-c",
+                            self.LEAVES_A_CHILD], stdin=read, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL)
+        os.close(read)
+        return child, write
+
+    def test_when_all_have_ended(self):
+        weir, pipe = self.leave_a_child()
+        with weir:
+            self.assertEqual(weir.process.stdout.readline(), b"left\n")
+            with self.assertRaises(subprocess.TimeoutExpired):
+                weir.process.wait(timeout=1)
+            os.close(pipe)
+            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+
+    def test_no_wait(self):
+        weir, pipe = self.leave_a_child("--no-wait")
+        with weir:
+            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+            os.close(pipe)
+
+    def test_duration(self):
+        """It ends, and the program goes on."""
+        with Running("-d", "1", "sh", "-c", "echo begun; exec sleep 60") as weir:
+            weir.said("begun")
+            self.assertEqual(weir.outlived(), 0)
+
+
+class Interrupt(unittest.TestCase):
+    """Ctrl-C goes to all that the terminal has; weir is to see the program's end."""
+
+    def test_first_is_spared(self):
+        """... and the program's status is what it made of it."""
+        script = "trap 'echo caught; exit 9' INT; echo begun; while :; do sleep 0.1; done"
+        with Running("sh", "-c", script) as weir:
+            weir.said("begun")
+            weir.signal(signal.SIGINT)
+            time.sleep(0.5)
+            self.assertIsNone(weir.process.poll())
+            program, = proc.children(weir.pid)
+            os.kill(program, signal.SIGINT)
+            weir.said("caught")
+            self.assertEqual(weir.end(), 9)
+
+    def test_second_ends_it(self):
+        """... though the program does not end."""
+        with Running("sh", "-c", "trap '' INT; echo begun; exec sleep 60") as weir:
+            weir.said("begun")
+            weir.signal(signal.SIGINT)
+            time.sleep(0.5)
+            self.assertIsNone(weir.process.poll())
+            self.assertEqual(weir.outlived(lambda: weir.signal(signal.SIGINT)), 0)
+
+    def test_others_end_it_at_once(self):
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            with Running("sh", "-c", "echo begun; exec sleep 60") as weir:
+                weir.said("begun")
+                self.assertEqual(weir.outlived(lambda: weir.signal(signum)), 0)
+
+    def test_of_the_program_are_as_without_weir(self):
+        """What weir catches, ignores or blocks is not left to the program."""
+        command = ["grep", "-E", "^Sig(Ign|Blk):", "/proc/self/status"]
+        _, out, _ = live.run("trace", "-f", "none", *command)
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        self.assertEqual(out, done.stdout.decode())
+        self.assertEqual(out.count("\n"), 2)
+
+
+if __name__ == "__main__":
+    cases.main()
