@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Interrupts nest a few deep: 164 records back is the farthest that was seen. */
+#define INSERT_MAX 1024u
+
 int queue__room(struct queue *q, size_t extra)
 {
 	size_t count = queue__count(q), cap;
@@ -37,21 +40,58 @@ void queue__free(struct queue *q)
 	memset(q, 0, sizeof(*q));
 }
 
+static bool in_order(const struct entry *a, const struct entry *b, queue_tie_fn tie, void *ctx)
+{
+	if (a->stamp_ns != b->stamp_ns)
+		return a->stamp_ns < b->stamp_ns;
+	return tie(ctx, a->pos, b->pos) <= 0;
+}
+
 void queue__insert(struct queue *q, struct entry e, queue_tie_fn tie, void *ctx)
 {
 	size_t i = q->end++;
 
-	while (i > q->first) {
-		const struct entry *before = &q->e[i - 1];
-
-		if (before->stamp_ns < e.stamp_ns)
-			break;
-		if (before->stamp_ns == e.stamp_ns && tie(ctx, before->pos, e.pos) <= 0)
-			break;
-		q->e[i] = *before;
-		i--;
-	}
+	if (!q->unsorted && i - q->first > INSERT_MAX)
+		q->unsorted = !in_order(&q->e[i - INSERT_MAX], &e, tie, ctx);
+	for (; !q->unsorted && i > q->first && !in_order(&q->e[i - 1], &e, tie, ctx); i--)
+		q->e[i] = q->e[i - 1];
 	q->e[i] = e;
+}
+
+/* Let entry i sink to its place below, where the last of each three is on top. */
+static void sink(struct entry *e, size_t n, size_t i, queue_tie_fn tie, void *ctx)
+{
+	struct entry take = e[i];
+
+	for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+		if (child + 1 < n && in_order(&e[child], &e[child + 1], tie, ctx))
+			child++;
+		if (in_order(&e[child], &take, tie, ctx))
+			break;
+		e[i] = e[child];
+		i = child;
+	}
+	e[i] = take;
+}
+
+void queue__sort(struct queue *q, queue_tie_fn tie, void *ctx)
+{
+	struct entry *e = q->e + q->first;
+	size_t n = queue__count(q);
+
+	if (!q->unsorted)
+		return;
+	/* By a heap: in place, and n log n whatever the stamps are. */
+	for (size_t i = n / 2; i-- > 0;)
+		sink(e, n, i, tie, ctx);
+	while (n-- > 1) {
+		struct entry last = e[0];
+
+		e[0] = e[n];
+		e[n] = last;
+		sink(e, n, 0, tie, ctx);
+	}
+	q->unsorted = false;
 }
 
 size_t queue__until(const struct queue *q, uint64_t limit_ns)

@@ -4,6 +4,8 @@
  *
  * An index of 16 bytes a record; the bytes themselves stay in the ring. A ring's own order is nearly
  * stream order (interrupts nest between reserve and stamp), so a record is put in from the tail.
+ * Where it is not (two clocks in one ring, bytes that are no stamps), that would take the square of
+ * the number of records: what belongs far back waits at the end until all is sorted at once.
  * Pure: no I/O, no clock. Allocates only in queue__room(), once a poll and not once a record.
  */
 #ifndef WEIR_ORDER_QUEUE_H
@@ -21,6 +23,7 @@ struct entry {
 struct queue {
 	struct entry *e;
 	size_t first, end, cap;
+	bool unsorted; /* until queue__sort() */
 };
 
 static inline size_t queue__count(const struct queue *q)
@@ -45,6 +48,9 @@ void queue__free(struct queue *q);
 typedef int (*queue_tie_fn)(void *ctx, uint64_t pos_a, uint64_t pos_b);
 
 void queue__insert(struct queue *q, struct entry e, queue_tie_fn tie, void *ctx);
+
+/* After the last of a round's records was added: the order that all the rest here relies on. */
+void queue__sort(struct queue *q, queue_tie_fn tie, void *ctx);
 
 /* Add a record; there must be room. */
 static inline void queue__push(struct queue *q, struct entry e, queue_tie_fn tie, void *ctx)

@@ -112,14 +112,9 @@ static void take_run(struct ring *ring, uint64_t head)
 	seqs__see_next(&ring->seqs, (uint64_t)(out - first), last_ns);
 }
 
-/* Index what the ring holds up to P. -ENOMEM: nothing was taken, the next poll tries again. */
-static int drain(struct ring *ring)
+/* Index what the ring holds up to `head`. false: it ends at a record that is not finished. */
+static bool take_all(struct ring *ring, uint64_t head)
 {
-	uint64_t head = ring->latest.pos;
-	int err = queue__room(&ring->queue, (head - ring->rb.pos) / BPF_RINGBUF_MIN_RECORD);
-
-	if (err)
-		return err;
 	for (;;) {
 		const struct weir_record *rec;
 		uint64_t pos;
@@ -137,14 +132,27 @@ static int drain(struct ring *ring)
 			ring->broken++;
 			continue;
 		case BPF_RINGBUF_IS_BUSY:
-			if (!ring->busy_since_ns)
-				ring->busy_since_ns = ring->latest.t_ns;
-			return 0;
+			return false;
 		case BPF_RINGBUF_END:
-			ring->busy_since_ns = 0;
-			return 0;
+			return true;
 		}
 	}
+}
+
+/* Index what the ring holds up to P. -ENOMEM: nothing was taken, the next poll tries again. */
+static int drain(struct ring *ring)
+{
+	uint64_t head = ring->latest.pos, begin = ring->rb.pos;
+	int err = queue__room(&ring->queue, (head - begin) / BPF_RINGBUF_MIN_RECORD);
+
+	if (err)
+		return err;
+	if (head == begin || take_all(ring, head))
+		ring->busy_since_ns = 0;
+	else if (!ring->busy_since_ns || ring->rb.pos != begin)
+		ring->busy_since_ns = ring->latest.t_ns; /* of this record, not of one before it */
+	queue__sort(&ring->queue, ring__tie, ring);
+	return 0;
 }
 
 /*
