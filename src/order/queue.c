@@ -76,11 +76,12 @@ static void sink(struct entry *e, size_t n, size_t i, queue_tie_fn tie, void *ct
 
 void queue__sort(struct queue *q, queue_tie_fn tie, void *ctx)
 {
-	struct entry *e = q->e + q->first;
+	struct entry *e;
 	size_t n = queue__count(q);
 
 	if (!q->unsorted)
 		return;
+	e = q->e + q->first;
 	/* By a heap: in place, and n log n whatever the stamps are. */
 	for (size_t i = n / 2; i-- > 0;)
 		sink(e, n, i, tie, ctx);
