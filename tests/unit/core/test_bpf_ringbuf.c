@@ -360,6 +360,32 @@ static void read_to_the_end(const struct window *w, uint64_t pos, uint64_t head)
 	}
 }
 
+/* The same bytes by runs: each takes whole, finished records and stops at whatever else there is. */
+static void read_by_runs(const struct window *w, uint64_t pos, uint64_t head)
+{
+	struct bpf_ringbuf rb = {w->map, 0xffff, pos};
+	enum bpf_ringbuf_step what;
+
+	do {
+		struct bpf_ringbuf_run run = bpf_ringbuf__run(&rb, head);
+		const struct weir_record *rec;
+
+		while ((rec = bpf_ringbuf_run__peek(&run))) {
+			struct step want = should_be(w->map, rb.pos, head, 0x10000);
+
+			assert_int_equal(want.what, BPF_RINGBUF_RECORD);
+			assert_ptr_equal(rec, w->map + rb.pos + 8);
+			/* A peek alone moves nothing. */
+			assert_ptr_equal(bpf_ringbuf_run__peek(&run), rec);
+			bpf_ringbuf_run__pass(&run);
+			rb.pos += run.guess;
+			assert_true(rb.pos == want.pos);
+		}
+		what = next(&rb, head).what;
+		assert_int_not_equal(what, BPF_RINGBUF_RECORD);
+	} while (what != BPF_RINGBUF_END && what != BPF_RINGBUF_IS_BUSY);
+}
+
 /* G8: any bytes end, each step is what the layout says, and nothing behind the head is touched. */
 static void test_random_bytes(void **state)
 {
@@ -378,6 +404,7 @@ static void test_random_bytes(void **state)
 			memcpy(w.map + at, &word, sizeof(word));
 		}
 		read_to_the_end(&w, pos, w.bytes);
+		read_by_runs(&w, pos, w.bytes);
 	}
 	window_free(&w);
 }
@@ -396,6 +423,7 @@ static void test_every_length(void **state)
 			memset(w.end - bytes, 0, bytes);
 			memcpy(w.end - bytes, &word, sizeof(word));
 			read_to_the_end(&w, w.bytes - bytes, w.bytes);
+			read_by_runs(&w, w.bytes - bytes, w.bytes);
 		}
 	}
 	window_free(&w);
