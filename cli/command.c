@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/command.h"
+#include "cli/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,6 @@ static void run_child(int go_fd, int err_fd, char **argv)
 	char go;
 	int err;
 
-	/* What is ignored stays so across exec, and weir ignores this one. */
-	signal(SIGPIPE, SIG_DFL);
 	/* Nothing stands between being let go and the exec: that is to be the first thing seen. */
 	do
 		n = read(go_fd, &go, 1);
@@ -35,6 +34,24 @@ static void close_pair(int fds[2])
 	close(fds[1]);
 }
 
+/*
+ * What is ignored stays so across exec, what is caught does not: the program has both as weir's
+ * caller meant them. A signal that comes meanwhile waits, or weir's handler would swallow it.
+ */
+static pid_t fork_without_handlers(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	pid = fork();
+	if (!pid)
+		stop__restore();
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
 int command__fork(struct command *command, char **argv)
 {
 	int go[2], failed[2], err;
@@ -46,7 +63,7 @@ int command__fork(struct command *command, char **argv)
 		close_pair(go);
 		return err;
 	}
-	command->pid = fork();
+	command->pid = fork_without_handlers();
 	if (command->pid < 0) {
 		err = -errno;
 		close_pair(go);
@@ -87,7 +104,7 @@ int command__start(struct command *command)
 	close(command->go_fd);
 	command->go_fd = -1;
 	if (n != 1)
-		err = EPIPE;
+		err = EINTR;
 	else
 		do
 			n = read(command->err_fd, &err, sizeof(err));

@@ -22,7 +22,10 @@ struct command {
 /* argv ends with NULL. 0, or -errno. */
 int command__fork(struct command *command, char **argv);
 
-/* Let it go, and see its exec through. 0, or the exec's -errno: it has ended then. */
+/*
+ * Let it go, and see its exec through. 0, or the exec's -errno: it has ended then. -EINTR: a signal
+ * has ended it before.
+ */
 int command__start(struct command *command);
 
 /* Has it ended? Reaps it then. */

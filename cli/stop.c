@@ -36,35 +36,53 @@ static void on_tick(int sig)
 {
 }
 
-static int catch (int sig, void (*handler)(int))
+static const struct {
+	int sig;
+	void (*handler)(int);
+} caught[] = {
+	{SIGALRM, on_tick}, {SIGINT, on_stop},	  {SIGTERM, on_stop},
+	{SIGHUP, on_stop},  {SIGUSR1, on_ledger}, {SIGPIPE, SIG_IGN},
+};
+
+#define N_CAUGHT (sizeof(caught) / sizeof(caught[0]))
+
+/* What the caller had in place of them; of the first nr_before. */
+static struct sigaction before[N_CAUGHT];
+static unsigned nr_before;
+
+static int catch_one(unsigned i)
 {
 	/* No SA_RESTART: a signal has to end the call that waits. */
-	struct sigaction action = {.sa_handler = handler};
+	struct sigaction action = {.sa_handler = caught[i].handler};
+	int sig = caught[i].sig;
 
 	sigemptyset(&action.sa_mask);
+	if (sigaction(sig, NULL, &before[i]))
+		return -errno;
+	nr_before = i + 1;
+	/* nohup asks for it. */
+	if (sig == SIGHUP && before[i].sa_handler == SIG_IGN)
+		return 0;
 	return sigaction(sig, &action, NULL) ? -errno : 0;
 }
 
 int stop__install(int spare_first_interrupt)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-	int err;
+	int err = 0;
 
 	spared = spare_first_interrupt;
 	if (timer_create(CLOCK_MONOTONIC, &event, &tick))
 		return -errno;
-	err = catch (SIGALRM, on_tick);
-	if (!err)
-		err = catch (SIGINT, on_stop);
-	if (!err)
-		err = catch (SIGTERM, on_stop);
-	if (!err)
-		err = catch (SIGHUP, on_stop);
-	if (!err)
-		err = catch (SIGUSR1, on_ledger);
-	if (!err)
-		err = catch (SIGPIPE, SIG_IGN);
+	for (unsigned i = 0; i < N_CAUGHT && !err; i++)
+		err = catch_one(i);
 	return err;
+}
+
+void stop__restore(void)
+{
+	for (unsigned i = 0; i < nr_before; i++)
+		sigaction(caught[i].sig, &before[i], NULL);
 }
 
 void stop__request(void)

@@ -5,7 +5,7 @@
 #ifndef WEIR_CLI_STOP_H
 #define WEIR_CLI_STOP_H
 
-/* Non-zero once SIGINT, SIGTERM or SIGHUP came. */
+/* Non-zero once SIGINT, SIGTERM or SIGHUP came; a SIGHUP that the caller ignores does not come. */
 extern volatile int stop__requested;
 
 /*
@@ -14,6 +14,9 @@ extern volatile int stop__requested;
  * spare_first_interrupt: the first SIGINT is meant for a command that runs on the same terminal.
  */
 int stop__install(int spare_first_interrupt);
+
+/* Signals are again what they were before that: in a child, for the program that it becomes. */
+void stop__restore(void);
 
 /* The command ends by itself: as if a signal had come. */
 void stop__request(void);

@@ -555,8 +555,10 @@ static bool start_command(struct trace *t, char **argv)
 
 	if (!t->has_command)
 		return true;
+	if (stop__requested)
+		return false;
 	err = command__start(&t->command);
-	if (err)
+	if (err && err != -EINTR)
 		SAY("%s: %s", argv[0], strerror(-err));
 	return !err;
 }
