@@ -202,13 +202,31 @@ class Interrupt(unittest.TestCase):
                 weir.said("begun")
                 self.assertEqual(weir.outlived(lambda: weir.signal(signum)), 0)
 
-    def test_of_the_program_are_as_without_weir(self):
-        """What weir catches, ignores or blocks is not left to the program."""
+    def test_before_it_begins(self):
+        """While weir still gets ready, the program waits to be let go, and can be ended."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            there = os.path.join(where, "there")
+            with Running("touch", there) as weir:
+                live.wait_until("forked", lambda: proc.children(weir.pid))
+                for pid in proc.children(weir.pid):
+                    os.kill(pid, signal.SIGINT)
+                self.assertEqual(weir.end(), 128 + signal.SIGINT)
+            self.assertFalse(os.path.exists(there))
+
+    def test_dispositions(self):
+        """What is ignored and blocked in the program is as without weir: for nohup, say."""
         command = ["grep", "-E", "^Sig(Ign|Blk):", "/proc/self/status"]
-        _, out, _ = live.run("trace", "-f", "none", *command)
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        self.assertEqual(out, done.stdout.decode())
-        self.assertEqual(out.count("\n"), 2)
+        for ignored in ((), (signal.SIGHUP,), (signal.SIGINT, signal.SIGPIPE, signal.SIGALRM)):
+            with self.subTest(ignored):
+                self.assertEqual(self.run_ignoring(ignored, command),
+                                 self.run_ignoring(ignored, [live.WEIR, "trace", "-f", "none"]
+                                                   + command))
+
+    def run_ignoring(self, signals, command):
+        names = " ".join(str(int(signum)) for signum in signals)
+        script = f"trap '' {names}; exec \"$@\"" if signals else 'exec "$@"'
+        return subprocess.run(["sh", "-c", script, "sh", *command], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True).stdout
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ is counted (G4), memory stays where it was (G5), and Ctrl-C ends it all the same
 import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import tempfile
@@ -68,7 +69,9 @@ class Reader(threading.Thread):
         self.join()
 
 
-class Pipe(unittest.TestCase):
+class Slow(unittest.TestCase):
+    """L5: pipes and terminals that do not take what they should."""
+
     def interrupt(self, trace):
         """Ctrl-C; the account is printed and closes."""
         trace.signal(signal.SIGINT)
@@ -116,6 +119,20 @@ class Pipe(unittest.TestCase):
         self.assertLess(at_end, at_start + MEMORY)
         print(f"{ledger['produced']} produced, {ledger['delivered']} delivered, "
               f"{at_start >> 10} KiB at the start, {at_end >> 10} KiB at most")
+
+    def test_stuck_terminal(self):
+        """As after Ctrl-S."""
+        keyboard, screen = pty.openpty()
+        try:
+            with busy_load(3) as load, \
+                    live.Trace("-o", "-", "-e", CALLS, "-p", load.pid, stdout=screen) as trace:
+                load.go()
+                time.sleep(1)
+                ledger = self.interrupt(trace)
+        finally:
+            os.close(keyboard)
+            os.close(screen)
+        self.assertGreater(live.lost(ledger, "output"), 0)
 
     def test_stuck_and_read_again(self):
         """All that the rings did not lose comes."""

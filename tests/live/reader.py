@@ -89,6 +89,19 @@ class Signals(unittest.TestCase):
                 with self.subTest(signal.Signals(signum).name):
                     self.run_under(load, signum)
 
+    def test_that_is_ignored(self):
+        """nohup: the terminal goes, the trace goes on."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            trace = live.Trace("-f", "none")
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        with trace:
+            trace.signal(signal.SIGHUP)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                trace.process.wait(timeout=1)
+            self.assertEqual(trace.stop(), 0)
+
     def test_that_asks(self):
         """SIGUSR1 is answered with one line, and the trace goes on."""
         with live.Load("calls", "-n", 100, "getpid") as load, \
