@@ -348,13 +348,13 @@ class Rights(unittest.TestCase):
     """M5: one sentence that names what is missing and the way out."""
     NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
-    def run_as(self, *prefix):
+    def run_as(self, *prefix, args=()):
         """`weir trace`, from where everybody can reach it."""
         with folder() as where:
             os.chmod(where, 0o755)
             weir = shutil.copy(live.WEIR, where)
             os.chmod(weir, 0o755)
-            done = subprocess.run([*prefix, weir, "trace", "-f", "none", "-d", "50ms"],
+            done = subprocess.run([*prefix, weir, "trace", "-f", "none", "-d", "50ms", *args],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
         self.assertEqual(done.stdout, b"")
@@ -391,6 +391,17 @@ class Rights(unittest.TestCase):
         status, said = self.hidden("/sys/kernel/btf")
         self.assertEqual(status, 1)
         self.assertRegex(said, r"\A[^\n]*/sys/kernel/btf/vmlinux[^\n]*CONFIG_DEBUG_INFO_BTF=y\n\Z")
+
+    def test_pid_namespace(self):
+        """Of its own: there it traces all, but can't tell who is meant by a number."""
+        apart = "unshare", "--mount", "--pid", "--fork", "--mount-proc"
+        status, said = self.run_as(*apart)
+        self.assertEqual(status, 0, said)
+        for status, args in ((1, ("-p", "1")), (125, ("true",))):
+            self.assertEqual(self.run_as(*apart, args=args), (
+                status, "weir trace: cannot select processes by number: weir runs in a pid "
+                        "namespace of its own, where they have other numbers; run it in the "
+                        "host's (docker run --pid=host)\n"))
 
     def test_no_tracefs(self):
         """It needs none."""
