@@ -13,6 +13,7 @@
 #include "cli/printer.h"
 #include "cli/selection.h"
 #include "cli/stop.h"
+#include "cli/style.h"
 #include "probes/probes.h"
 #include "state/calls.h"
 #include "state/cgroupfs.h"
@@ -41,7 +42,7 @@
 
 struct trace_options {
 	struct option_list events, pids;
-	const char *output, *format, *ledger;
+	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	bool watermarks, strict, verbose, pair, no_wait;
 };
@@ -59,6 +60,7 @@ struct trace {
 	struct cgroupfs *cgroupfs;
 	struct calls *calls; /* NULL: enter and exit are printed apart */
 	struct printer printer;
+	struct style style;
 	int out_fd, ledger_fd; /* ledger_fd -1: none was asked for */
 
 	uint64_t printed;
@@ -82,6 +84,12 @@ static const struct option_def trace_options[] = {
 	 "error with COMMAND"},
 	{'f', "format", OPTION_STRING, AT(format), "FORMAT",
 	 "text (default), json (an object a line), or none (only count)"},
+	{0, "time", OPTION_STRING, AT(time), "HOW",
+	 "in text: wall (default), mono (since boot), delta (since the\n"
+	 "line before) or none"},
+	{0, "color", OPTION_STRING, AT(color), "WHEN",
+	 "in text: auto (default: on a terminal, unless NO_COLOR is set),\n"
+	 "always or never"},
 	{0, "pair", OPTION_FLAG, AT(pair), NULL,
 	 "in JSON: one object a system call, at its exit, as text has it"},
 	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
@@ -321,6 +329,8 @@ static bool check_options(struct trace *t)
 		return false;
 	}
 	t->selection.string_limit = (uint32_t)t->opts.string_limit;
+	if (!style__words(&trace_command, t->opts.time, t->opts.color))
+		return false;
 	return split_buffer(t) &&
 	       selection__events(&trace_command, &t->opts.events, default_events(t),
 				 &t->selection) &&
@@ -376,9 +386,13 @@ static bool open_files(struct trace *t)
 			return false;
 	}
 	t->printer.out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
-	if (!t->printer.out)
+	if (!t->printer.out) {
 		SAY("out of memory");
-	return t->printer.out;
+		return false;
+	}
+	style__fill(&t->style, t->opts.time, t->opts.color, t->out_fd);
+	out__set_style(t->printer.out, &t->style);
+	return true;
 }
 
 static bool open_calls(struct trace *t)

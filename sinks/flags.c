@@ -57,12 +57,6 @@
 #ifndef AT_RECURSIVE
 #define AT_RECURSIVE 0x8000
 #endif
-#ifndef __O_SYNC
-#define __O_SYNC 04000000
-#endif
-#ifndef __O_TMPFILE
-#define __O_TMPFILE 020000000
-#endif
 #define UMOUNT_NOFOLLOW_BIT 8  /* an enumerator in glibc */
 #define SIG_NAMES	    32 /* numbers below this have names */
 #define SIG_LAST	    64
@@ -346,11 +340,12 @@ static const struct name msync_names[] = {
 	N(MS_SYNC),
 };
 
+/* O_SYNC holds the bit of O_DSYNC, and O_TMPFILE that of O_DIRECTORY: the larger stands first. */
 static const struct name open_names[] = {
-	N(O_WRONLY),  N(O_RDWR),    N(O_CREAT),	    N(O_EXCL),	    N(O_NOCTTY),
-	N(O_TRUNC),   N(O_APPEND),  N(O_NONBLOCK),  N(__O_SYNC),    N(O_DSYNC),
-	N(O_ASYNC),   N(O_DIRECT),  N(O_LARGEFILE), N(O_DIRECTORY), N(O_NOFOLLOW),
-	N(O_NOATIME), N(O_CLOEXEC), N(O_PATH),	    N(__O_TMPFILE),
+	N(O_WRONLY),   N(O_RDWR),    N(O_CREAT),     N(O_EXCL),	   N(O_NOCTTY),
+	N(O_TRUNC),    N(O_APPEND),  N(O_NONBLOCK),  N(O_SYNC),	   N(O_DSYNC),
+	N(O_ASYNC),    N(O_DIRECT),  N(O_LARGEFILE), N(O_TMPFILE), N(O_DIRECTORY),
+	N(O_NOFOLLOW), N(O_NOATIME), N(O_CLOEXEC),   N(O_PATH),
 };
 
 static const struct name pidfd_open_names[] = {

@@ -47,6 +47,7 @@ struct out {
 	uint32_t also;	/* of that item */
 	struct item *items;
 	size_t nr_items, items_cap;
+	struct style *style;
 	const volatile int *stop;
 	uint64_t grace_ns;
 	uint64_t give_up_ns; /* 0: no stop was seen yet */
@@ -337,6 +338,16 @@ char *out__room(struct out *out, size_t len)
 void out__used(struct out *out, const char *end)
 {
 	out->len = (size_t)(end - out->buf);
+}
+
+void out__set_style(struct out *out, struct style *style)
+{
+	out->style = style;
+}
+
+struct style *out__style(const struct out *out)
+{
+	return out->style;
 }
 
 void out__bytes(struct out *out, const void *bytes, size_t len)

@@ -25,6 +25,14 @@ struct out;
 struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsigned stop_grace_ms);
 void out__free(struct out *out); /* does not flush, does not close fd */
 
+/*
+ * How its reader wants to see it: carried for the sinks, and not looked at. Borrowed; NULL, as it is
+ * at first: plain.
+ */
+struct style;
+void out__set_style(struct out *out, struct style *style);
+struct style *out__style(const struct out *out);
+
 /* Append. Never fails by itself: a failed write is remembered, out__error() tells. */
 void out__bytes(struct out *out, const void *bytes, size_t len);
 void out__str(struct out *out, const char *str);

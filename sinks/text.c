@@ -2,21 +2,38 @@
 /*
  * text.c - events as lines for people.
  *
- * Owns: the form of a line. Promises: one event, one line, of nothing but printable ASCII, whatever
- * bytes the event carries: a terminal obeys escape sequences, and file names may hold them. Times
- * are of the local zone; the JSON has them in UTC. Must not know: where events come from.
+ * Owns: what all lines share: times, columns, colours, values. Promises: one event, one line, of
+ * nothing but printable ASCII, whatever bytes the event carries: a terminal obeys escape sequences,
+ * and file names may hold them. The only sequences that go out are colours, where the style has them.
+ * Wall times are of the local zone; the JSON has them in UTC. Must not know: where events come from.
  */
 #include "sinks/out.h"
 #include "sinks/put.h"
 #include "sinks/sockaddr.h"
+#include "sinks/style.h"
 #include "sinks/table.h"
 #include "sinks/text.h"
+
+#include <weir/probes.h>
 
 #include <errno.h>
 #include <time.h>
 
-#define STRING_STEP 512 /* bytes of a string for which room is made at a time */
-#define ESCAPE_MAX  4	/* what one byte can become: \xNN */
+#define STRING_STEP  512 /* bytes of a string for which room is made at a time */
+#define ESCAPE_MAX   4	 /* what one byte can become: \xNN */
+#define NSEC_PER_SEC 1000000000ull
+
+void text__paint(struct out *out, enum text_paint paint)
+{
+	static const char *const codes[] = {
+		[TEXT_PLAIN] = "\x1b[0m", [TEXT_DIM] = "\x1b[2m",  [TEXT_NAME] = "\x1b[1m",
+		[TEXT_STR] = "\x1b[32m",  [TEXT_BAD] = "\x1b[31m", [TEXT_ALERT] = "\x1b[1;33m",
+	};
+	const struct style *style = out__style(out);
+
+	if (style && style->color)
+		out__str(out, codes[paint]);
+}
 
 /* HH:MM:SS.nnnnnnnnn; the part before the point is made once a second. */
 static void clock_time(struct out *out, int64_t wall_ns)
@@ -69,14 +86,14 @@ void text__safe(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-static void quoted(struct out *out, const char *bytes, size_t len)
+void text__quoted(struct out *out, const char *bytes, size_t len)
 {
 	out__char(out, '"');
 	text__safe(out, bytes, len);
 	out__char(out, '"');
 }
 
-static void word(struct out *out, const char *str)
+void text__word(struct out *out, const char *str)
 {
 	text__safe(out, str, strlen(str));
 }
@@ -88,7 +105,7 @@ static void strings(struct out *out, const char *bytes, size_t len)
 		size_t one = strnlen(bytes, len);
 		size_t whole = one < len ? one + 1 : one;
 
-		quoted(out, bytes, one);
+		text__quoted(out, bytes, one);
 		bytes += whole;
 		len -= whole;
 		if (len)
@@ -136,11 +153,11 @@ static void address(struct out *out, const char *bytes, size_t len)
 		break;
 	case SOCKADDR_PATH:
 		out__char(out, ':');
-		quoted(out, parts.bytes, parts.len);
+		text__quoted(out, parts.bytes, parts.len);
 		break;
 	case SOCKADDR_ABSTRACT:
 		out__str(out, ":@");
-		quoted(out, parts.bytes, parts.len);
+		text__quoted(out, parts.bytes, parts.len);
 		break;
 	case SOCKADDR_UNNAMED:
 		break;
@@ -165,6 +182,8 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		out__char(out, '?');
 		return;
 	}
+	if (arg->kind >= WEIR_ARG_STR)
+		text__paint(out, TEXT_STR);
 	switch (arg->kind) {
 	case WEIR_ARG_UINT:
 		out__u64(out, arg->u);
@@ -179,10 +198,10 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		out__str(out, arg->u ? "true" : "false");
 		break;
 	case WEIR_ARG_WORD:
-		word(out, arg->bytes);
+		text__word(out, arg->bytes);
 		break;
 	case WEIR_ARG_STR:
-		quoted(out, arg->bytes, arg->len);
+		text__quoted(out, arg->bytes, arg->len);
 		break;
 	case WEIR_ARG_STRV:
 		strings(out, arg->bytes, arg->len);
@@ -191,6 +210,8 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		address(out, arg->bytes, arg->len);
 		break;
 	}
+	if (arg->kind >= WEIR_ARG_STR)
+		text__paint(out, TEXT_PLAIN);
 	if (arg->flags & WEIR_ARG_CUT)
 		out__str(out, "...");
 }
@@ -198,36 +219,108 @@ void text__value(struct out *out, const struct weir_arg *arg)
 void text__syscall_name(struct out *out, const struct weir_decoded *d)
 {
 	if (d->syscall) {
-		word(out, d->syscall);
+		text__word(out, d->syscall);
 	} else {
 		out__str(out, "sys_");
 		out__i64(out, d->nr);
 	}
 	if (d->abi) {
 		out__char(out, '/');
-		word(out, d->abi);
+		text__word(out, d->abi);
 	}
+}
+
+/* Seconds, right-aligned in `width`, and nine digits behind the point. */
+static void seconds(struct out *out, uint64_t ns, unsigned int width)
+{
+	char digits[PUT_U64_MAX];
+	size_t len = (size_t)(put_u64(digits, ns / NSEC_PER_SEC) - digits);
+
+	for (; width > len; width--)
+		out__char(out, ' ');
+	out__bytes(out, digits, len);
+	out__char(out, '.');
+	out__used(out, put_9(out__room(out, 9), (uint32_t)(ns % NSEC_PER_SEC)));
+}
+
+/* Late events lie before the line before. */
+static void delta(struct out *out, struct style *style, uint64_t stamp_ns)
+{
+	uint64_t last_ns = style->last_ns ? style->last_ns : stamp_ns;
+
+	out__char(out, stamp_ns < last_ns ? '-' : '+');
+	seconds(out, stamp_ns < last_ns ? last_ns - stamp_ns : stamp_ns - last_ns, 0);
+	style->last_ns = stamp_ns;
+}
+
+static void when(struct out *out, const struct sink_event *se)
+{
+	struct style *style = out__style(out);
+
+	switch (style ? style->time : STYLE_WALL) {
+	case STYLE_WALL:
+		clock_time(out, se->wall_ns);
+		break;
+	case STYLE_MONO:
+		seconds(out, se->event->stamp_ns, 7);
+		break;
+	case STYLE_DELTA:
+		delta(out, style, se->event->stamp_ns);
+		break;
+	case STYLE_NO_TIME:
+		return;
+	}
+	out__char(out, ' ');
 }
 
 static void cpu(struct out *out, int32_t cpu)
 {
+	const struct style *style = out__style(out);
+	unsigned int width = style ? style->cpu_width : 0;
+	char text[PUT_U64_MAX] = "?";
+	size_t len = cpu >= 0 ? (size_t)(put_u64(text, (uint64_t)cpu) - text) : 1;
+
+	for (; width > len; width--)
+		out__char(out, ' ');
+	out__bytes(out, text, len);
 	out__char(out, ' ');
-	if (cpu >= 0)
-		out__u64(out, (uint64_t)cpu);
-	else
-		out__char(out, '?');
+}
+
+static unsigned int columns(const char *bytes, size_t len)
+{
+	unsigned int n = 0;
+	char text[ESCAPE_MAX];
+
+	for (size_t i = 0; i < len; i++)
+		n += (unsigned int)(put_safe(text, (uint8_t)bytes[i]) - text);
+	return n;
 }
 
 static void task(struct out *out, const struct sink_event *se)
 {
-	out__char(out, ' ');
-	if (se->comm)
-		text__safe(out, se->comm, strnlen(se->comm, 16));
-	else
-		out__char(out, '?');
+	const struct style *style = out__style(out);
+	const char *comm = se->comm ? se->comm : "?";
+	size_t comm_len = strnlen(comm, WEIR_COMM_LEN);
+	char tid[PUT_U64_MAX];
+	size_t tid_len = (size_t)(put_u64(tid, se->decoded->tid) - tid);
+	unsigned int width = style ? style->task_width : 0;
+
+	text__safe(out, comm, comm_len);
 	out__char(out, '[');
-	out__u64(out, se->decoded->tid);
+	out__bytes(out, tid, tid_len);
 	out__char(out, ']');
+	if (!width)
+		return;
+	for (unsigned int n = columns(comm, comm_len) + (unsigned int)tid_len + 2; n < width; n++)
+		out__char(out, ' ');
+}
+
+/* Ids are 64 digits long; the first twelve are what people call them by. */
+static size_t short_len(const char *container)
+{
+	size_t len = strlen(container);
+
+	return len == 64 && strspn(container, "0123456789abcdef") == len ? 12 : len;
 }
 
 void text__container(struct out *out, const struct sink_event *se)
@@ -235,35 +328,17 @@ void text__container(struct out *out, const struct sink_event *se)
 	if (!se->container)
 		return;
 	out__str(out, " container=");
-	word(out, se->container);
+	text__safe(out, se->container, short_len(se->container));
 }
 
 void text__head(struct out *out, const struct sink_event *se)
 {
-	clock_time(out, se->wall_ns);
+	text__paint(out, TEXT_DIM);
+	when(out, se);
 	cpu(out, se->event->cpu);
+	text__paint(out, TEXT_PLAIN);
 	task(out, se);
 	out__char(out, ' ');
-}
-
-static void record(struct out *out, const struct sink_event *se)
-{
-	const struct weir_decoded *d = se->decoded;
-	uint32_t i;
-
-	text__head(out, se);
-	word(out, d->name);
-	if (d->group == WEIR_GROUP_SYS) {
-		out__char(out, ' ');
-		text__syscall_name(out, d);
-	}
-	for (i = 0; i < d->nargs; i++) {
-		out__char(out, ' ');
-		word(out, d->args[i].name);
-		out__char(out, '=');
-		text__value(out, &d->args[i]);
-	}
-	text__container(out, se);
 }
 
 /* "reserve failed" */
@@ -275,11 +350,23 @@ static void cause(struct out *out, enum weir_cause cause)
 		out__char(out, *c == '_' ? ' ' : *c);
 }
 
+/* A time that a line speaks of, whatever the lines begin with. */
+static void moment(struct out *out, uint64_t stamp_ns, int64_t wall_ns)
+{
+	const struct style *style = out__style(out);
+
+	if (style && style->time == STYLE_MONO)
+		seconds(out, stamp_ns, 0);
+	else
+		clock_time(out, wall_ns);
+}
+
 /* -- gap cpu0: 17 lost (reserve failed) in (12:00:00.000000001, 12:00:00.000000009] */
 static void gap(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
 {
+	text__paint(out, TEXT_ALERT);
 	out__str(out, "-- gap ");
-	word(out, se->source ? se->source : "all");
+	text__word(out, se->source ? se->source : "all");
 	out__str(out, ": ");
 	if (gap->bound == WEIR_BOUND_UNKNOWN) {
 		out__str(out, "unknown");
@@ -290,19 +377,11 @@ static void gap(struct out *out, const struct sink_event *se, const struct weir_
 	out__str(out, " lost (");
 	cause(out, gap->cause);
 	out__str(out, ") in (");
-	clock_time(out, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
+	moment(out, gap->from_ns, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
 	out__str(out, ", ");
-	clock_time(out, se->wall_ns);
+	moment(out, gap->to_ns, se->wall_ns);
 	out__char(out, ']');
-}
-
-/* Seconds with a point and nine digits. */
-static void seconds(struct out *out, uint64_t ns)
-{
-	out__u64(out, ns / 1000000000);
-	out__char(out, '.');
-	out__used(out, put_9(out__room(out, 9), (uint32_t)(ns % 1000000000)));
-	out__str(out, " s");
+	text__paint(out, TEXT_PLAIN);
 }
 
 /* -- clock step at 12:00:00.000000000: wall time moved by -3600.000000000 s */
@@ -312,15 +391,19 @@ static void clock_step(struct out *out, const struct sink_event *se,
 	bool back = step->new_offset_ns < step->old_offset_ns;
 	uint64_t from = (uint64_t)step->old_offset_ns, to = (uint64_t)step->new_offset_ns;
 
+	text__paint(out, TEXT_ALERT);
 	out__str(out, "-- clock step at ");
-	clock_time(out, se->wall_ns);
+	moment(out, se->event->stamp_ns, se->wall_ns);
 	out__str(out, ": wall time moved by ");
 	out__char(out, back ? '-' : '+');
-	seconds(out, back ? from - to : to - from);
+	seconds(out, back ? from - to : to - from, 0);
+	out__str(out, " s");
 	if (step->suspended_ns) {
 		out__str(out, ", of it suspended ");
-		seconds(out, step->suspended_ns);
+		seconds(out, step->suspended_ns, 0);
+		out__str(out, " s");
 	}
+	text__paint(out, TEXT_PLAIN);
 }
 
 void text__marks(struct out *out, const struct weir_event *event)
@@ -337,7 +420,7 @@ static int text_event(struct out *out, const struct sink_event *se)
 
 	switch (event->kind) {
 	case WEIR_KIND_RECORD:
-		record(out, se);
+		text__record(out, se);
 		break;
 	case WEIR_KIND_GAP:
 		gap(out, se, event->data);
@@ -357,9 +440,12 @@ static int text_event(struct out *out, const struct sink_event *se)
 static int text_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_ns,
 			  enum weir_order order)
 {
+	text__paint(out, TEXT_DIM);
 	out__str(out, "-- complete up to ");
-	clock_time(out, wall_ns);
-	out__str(out, order == WEIR_ORDER_EXACT ? " (exact)\n" : " (estimated)\n");
+	moment(out, watermark_ns, wall_ns);
+	out__str(out, order == WEIR_ORDER_EXACT ? " (exact)" : " (estimated)");
+	text__paint(out, TEXT_PLAIN);
+	out__char(out, '\n');
 	out__end(out, false, WEIR_SOURCE_NONE);
 	return out__error(out);
 }

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * text.h - the parts of a text line, shared by those who write one: text.c (records, gaps) and
- * text_call.c (whole system calls). Nothing but printable ASCII comes out of any of them.
+ * text.h - the parts of a text line, shared by those who write one: text.c (gaps and the rest),
+ * text_record.c (single records) and text_call.c (whole system calls). Nothing but printable ASCII
+ * comes out of any of them, and colours where the style has them.
  */
 #ifndef WEIR_SINKS_TEXT_H
 #define WEIR_SINKS_TEXT_H
 
 #include "sinks/sink.h"
+
+enum text_paint {
+	TEXT_PLAIN = 0,
+	TEXT_DIM,   /* what is the same on many lines: times */
+	TEXT_NAME,  /* of a call or event */
+	TEXT_STR,   /* bytes of a program's */
+	TEXT_BAD,   /* errors and violent ends */
+	TEXT_ALERT, /* what is not there, and signals */
+};
+void text__paint(struct out *out, enum text_paint paint);
 
 /* Time, CPU and task, and a space. */
 void text__head(struct out *out, const struct sink_event *se);
@@ -17,9 +28,13 @@ void text__marks(struct out *out, const struct weir_event *event);
 
 void text__syscall_name(struct out *out, const struct weir_decoded *d);
 void text__value(struct out *out, const struct weir_arg *arg);
+/* With quotes. */
+void text__quoted(struct out *out, const char *bytes, size_t len);
+void text__word(struct out *out, const char *str);
 /* Bytes as they are, or as \xNN where a terminal might obey them. */
 void text__safe(struct out *out, const char *bytes, size_t len);
 
+void text__record(struct out *out, const struct sink_event *se);
 int text__call(struct out *out, const struct sink_event *se, const struct weir_call *call);
 
 #endif /* WEIR_SINKS_TEXT_H */

@@ -151,19 +151,22 @@ static bool returns_address(const struct weir_decoded *d)
 static void error(struct out *out, int err)
 {
 	const char *name = flags__errno_name(err);
+	const char *text = name ? strerrordesc_np(err) : NULL;
 
+	text__paint(out, TEXT_BAD);
 	out__str(out, "-1 ");
-	if (!name) {
+	if (name) {
+		out__str(out, name);
+	} else {
 		out__str(out, "errno ");
 		out__i64(out, err);
-		return;
 	}
-	out__str(out, name);
-	if (err < 512) {
+	if (text) {
 		out__str(out, " (");
-		out__str(out, strerrordesc_np(err));
+		out__str(out, text);
 		out__char(out, ')');
 	}
+	text__paint(out, TEXT_PLAIN);
 }
 
 static void result(struct out *out, const struct weir_decoded *d)
@@ -190,6 +193,7 @@ static void duration(struct out *out, uint64_t ns)
 	while (u < 2 && ns < units[u].ns)
 		u++;
 	part = (uint32_t)(ns % units[u].ns / (units[u].ns / 1000));
+	text__paint(out, TEXT_DIM);
 	out__str(out, " <");
 	out__u64(out, ns / units[u].ns);
 	out__char(out, '.');
@@ -197,6 +201,7 @@ static void duration(struct out *out, uint64_t ns)
 	out__used(out, put_2(out__room(out, 2), part % 100));
 	out__str(out, units[u].name);
 	out__char(out, '>');
+	text__paint(out, TEXT_PLAIN);
 }
 
 /* What stands behind the arguments, for each way in which a call can end. */
@@ -215,7 +220,10 @@ static void ending(struct out *out, const struct weir_decoded *d, const struct w
 		out__str(out, " = ?");
 		break;
 	case WEIR_CALL_BROKEN:
-		out__str(out, " = ? <lost>");
+		out__str(out, " = ?");
+		text__paint(out, TEXT_ALERT);
+		out__str(out, " <lost>");
+		text__paint(out, TEXT_PLAIN);
 		break;
 	case WEIR_CALL_OPEN:
 		out__str(out, " <unfinished>");
@@ -228,7 +236,9 @@ int text__call(struct out *out, const struct sink_event *se, const struct weir_c
 	const struct weir_decoded *d = se->decoded;
 
 	text__head(out, se);
+	text__paint(out, TEXT_NAME);
 	text__syscall_name(out, d);
+	text__paint(out, TEXT_PLAIN);
 	if (d->has_args) {
 		out__char(out, '(');
 		arguments(out, d);

@@ -191,7 +191,7 @@ class Output(Case):
         """Standard output; standard error where COMMAND has the other."""
         out, said = self.good("-e", "process", "sh", "-c", "echo mine")
         self.assertEqual(out, "mine\n")
-        self.assertIn(" exit code=0 ", said)
+        self.assertIn(" exited 0", said)
         with busy() as load:
             out, said = self.good("-n", "5", "-p", load.pid)
         self.assertEqual(out.count("\n"), 5)
