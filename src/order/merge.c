@@ -13,9 +13,10 @@
 #define DIGIT_BITS   9u
 #define DIGIT_VALUES (1u << DIGIT_BITS)
 #define DIGIT_MASK   (DIGIT_VALUES - 1)
+#define TOP_DIGITS   (64 - 2 * DIGIT_BITS)
 
 #define SMALL_COUNT 64u /* up to here an insertion sort is cheaper than counting */
-#define QUEUE_KEYS  32u /* so many of each queue, on average, when a run is too small for all */
+#define QUEUE_KEYS  16u /* so many of each queue, on average, when a run is too small for all */
 
 typedef uint16_t place_t;
 _Static_assert(MERGE_RUN_MAX <= UINT16_MAX, "a place is a number of 16 bits");
@@ -49,7 +50,17 @@ void merge_due__add(struct merge_due *due, struct queue *queue)
 	due->queues[due->count++] = queue;
 }
 
-/* Counts -> the place of the first key with each digit. */
+/* For each value of two digits: how many keys have it, later where the next of them goes. */
+struct digits {
+	place_t low[DIGIT_VALUES], high[DIGIT_VALUES];
+};
+
+static inline void count_digits(struct digits *digits, uint64_t key, unsigned shift)
+{
+	digits->low[key >> shift & DIGIT_MASK]++;
+	digits->high[key >> (shift + DIGIT_BITS) & DIGIT_MASK]++;
+}
+
 static void sum_up(place_t *count)
 {
 	place_t sum = 0;
@@ -62,23 +73,33 @@ static void sum_up(place_t *count)
 	}
 }
 
-/* Sort by the two digits that begin at bit `low`; the lower one first, and each pass is stable. */
-static inline __attribute__((always_inline)) void sort_by_digits(uint64_t *keys, uint64_t *spare,
-								 size_t n, const unsigned low)
+/* Sort by two digits that are counted: the lower one first, and each pass is stable. */
+static inline void sort_by_digits(uint64_t *keys, uint64_t *spare, size_t n, struct digits *digits,
+				  unsigned shift)
 {
-	const unsigned high = low + DIGIT_BITS;
-	place_t low_place[DIGIT_VALUES] = {0}, high_place[DIGIT_VALUES] = {0};
+	const unsigned low = shift, high = shift + DIGIT_BITS;
 
-	for (size_t i = 0; i < n; i++) {
-		low_place[keys[i] >> low & DIGIT_MASK]++;
-		high_place[keys[i] >> high & DIGIT_MASK]++;
+	sum_up(digits->low);
+	sum_up(digits->high);
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++)
+		spare[digits->low[keys[i] >> low & DIGIT_MASK]++] = keys[i];
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++)
+		keys[digits->high[spare[i] >> high & DIGIT_MASK]++] = spare[i];
+}
+
+/* Sort by all digits, from the lowest on. */
+static void sort_crowded(uint64_t *keys, uint64_t *spare, size_t n)
+{
+	for (unsigned shift = 0; shift <= TOP_DIGITS;
+	     shift += shift ? 2 * DIGIT_BITS : TOP_DIGITS % (2 * DIGIT_BITS)) {
+		struct digits digits = {0};
+
+		for (size_t i = 0; i < n; i++)
+			count_digits(&digits, keys[i], shift);
+		sort_by_digits(keys, spare, n, &digits, shift);
 	}
-	sum_up(low_place);
-	sum_up(high_place);
-	for (size_t i = 0; i < n; i++)
-		spare[low_place[keys[i] >> low & DIGIT_MASK]++] = keys[i];
-	for (size_t i = 0; i < n; i++)
-		keys[high_place[spare[i] >> high & DIGIT_MASK]++] = spare[i];
 }
 
 /* Cheap for what is nearly sorted; gives up after max_moves. */
@@ -105,19 +126,18 @@ static bool insertion_sort(uint64_t *keys, size_t n, size_t max_moves)
 	return true;
 }
 
-static void sort(uint64_t *keys, uint64_t *spare, size_t n)
+/* `digits`: the topmost two, counted. */
+static void sort(uint64_t *keys, uint64_t *spare, size_t n, struct digits *digits,
+		 unsigned time_shift)
 {
 	if (n <= SMALL_COUNT) {
 		insertion_sort(keys, n, SIZE_MAX);
 		return;
 	}
-	sort_by_digits(keys, spare, n, 64 - 2 * DIGIT_BITS);
-	if (insertion_sort(keys, n, 2 * n))
-		return;
-	/* They crowd in a small part of the run: then all digits count, from the lowest on. */
-	sort_by_digits(keys, spare, n, 0);
-	for (unsigned low = 64 % (2 * DIGIT_BITS); low < 64; low += 2 * DIGIT_BITS)
-		sort_by_digits(keys, spare, n, low);
+	sort_by_digits(keys, spare, n, digits, TOP_DIGITS);
+	/* Sorted if two digits hold the whole time; else nearly, unless times crowd somewhere. */
+	if (time_shift < TOP_DIGITS && !insertion_sort(keys, n, 2 * n))
+		sort_crowded(keys, spare, n);
 }
 
 /* The least stamp of all. */
@@ -144,62 +164,73 @@ static size_t run_max(const struct merge_due *due)
 }
 
 struct gathered {
+	struct digits digits; /* the topmost two */
 	size_t count;
 	bool sorted; /* as it was gathered */
 	bool full;   /* there was more */
 };
 
 /* A key for each entry <= limit_ns off the fronts, queue by queue. */
-static struct gathered gather(uint64_t *keys, size_t max, const struct merge_due *due,
-			      uint64_t base_ns, uint64_t width_ns)
+static void gather(struct gathered *g, const struct merge_due *due, uint64_t *keys, size_t max,
+		   uint64_t base_ns, uint64_t width_ns, unsigned time_shift)
 {
-	const uint64_t limit_ns = base_ns + width_ns, scale = 1ull << __builtin_clzll(width_ns | 1);
-	struct gathered g = {.sorted = true};
+	const uint64_t limit_ns = base_ns + width_ns, scale = 1ull << time_shift;
 	uint64_t *key = keys, *full = keys + max;
 
-	for (size_t i = 0; i < due->count && !g.full; i++) {
+	*g = (struct gathered){.sorted = true};
+	for (size_t i = 0; i < due->count && !g->full; i++) {
 		const struct queue *q = due->queues[i];
 		const struct entry *e = q->e + q->first, *end = q->e + q->end;
 		uint64_t *first = key;
 
-		for (; e != end && e->stamp_ns <= limit_ns && key != full; e++)
-			*key++ = (e->stamp_ns - base_ns) * scale | i;
-		g.full = e != end && e->stamp_ns <= limit_ns;
-		g.sorted &= first == key || first == keys || first[-1] < first[0];
+		if (end - e > full - key)
+			end = e + (full - key);
+		for (; e != end && e->stamp_ns <= limit_ns; e++) {
+			*key = (e->stamp_ns - base_ns) * scale | i;
+			count_digits(&g->digits, *key++, TOP_DIGITS);
+		}
+		g->full = e != q->e + q->end && e->stamp_ns <= limit_ns;
+		g->sorted &= first == key || first == keys || first[-1] < first[0];
 	}
-	g.count = (size_t)(key - keys);
-	return g;
+	g->count = (size_t)(key - keys);
+}
+
+/* The time that the next run is tried with. */
+static uint64_t first_width(const struct merge_due *due, uint64_t base_ns, size_t max)
+{
+	uint64_t width_ns = due->high_ns - base_ns, numbers = due->count - 1,
+		 widest_ns = UINT64_MAX;
+
+	/* Too many for one run: cut, as if records were spread evenly, a little short of full. */
+	if (due->total > max)
+		width_ns = (uint64_t)((double)width_ns * (0.9 * (double)max / (double)due->total));
+	/* The number of the queue has to fit below. */
+	if (numbers)
+		widest_ns >>= 64 - __builtin_clzll(numbers);
+	return width_ns < widest_ns ? width_ns : widest_ns;
 }
 
 struct merge_run merge__next(struct merge *merge, const struct merge_due *due)
 {
 	struct merge_run run = {.key = merge->keys, .base_ns = least_front(due)};
 	size_t max = run_max(due);
-	uint64_t width_ns = due->high_ns - run.base_ns;
-	uint64_t numbers = due->count - 1;
+	uint64_t width_ns = first_width(due, run.base_ns, max);
 	struct gathered g;
 
 	/*
-	 * Too many for one run: cut by time, as if records were spread evenly, a little short of full.
-	 */
-	if (due->total > max)
-		width_ns = (uint64_t)((double)width_ns * (0.9 * (double)max / (double)due->total));
-	/* The number has to fit below. */
-	if (numbers && width_ns > UINT64_MAX >> (64 - __builtin_clzll(numbers)))
-		width_ns = UINT64_MAX >> (64 - __builtin_clzll(numbers));
-	/*
-	 * Where they are not, halve until it fits. A width of 0 leaves one stamp, and gathering goes by
-	 * (source, sequence): that is its order, so the front of it may go even when not all of it fits.
+	 * Where records are not spread evenly, halve until it fits. A width of 0 leaves one stamp, and
+	 * gathering goes by (source, sequence): that is its order, so the front of it may go even when
+	 * not all of it fits.
 	 */
 	for (;; width_ns /= 2) {
-		g = gather(merge->keys, max, due, run.base_ns, width_ns);
+		run.time_shift = (unsigned)__builtin_clzll(width_ns | 1);
+		gather(&g, due, merge->keys, max, run.base_ns, width_ns, run.time_shift);
 		if (!g.full || !width_ns)
 			break;
 	}
-	if (!g.sorted)
-		sort(merge->keys, merge->spare, g.count);
-	run.count = g.count;
-	run.time_shift = (unsigned)__builtin_clzll(width_ns | 1);
 	run.number_mask = (1ull << run.time_shift) - 1;
+	run.count = g.count;
+	if (!g.sorted)
+		sort(merge->keys, merge->spare, g.count, &g.digits, run.time_shift);
 	return run;
 }
