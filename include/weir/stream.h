@@ -32,8 +32,12 @@ struct weir_stream_opts {
 	weir_event_fn on_event;		/* required */
 	weir_watermark_fn on_watermark; /* may be NULL */
 	void *ctx;			/* handed to both */
-	size_t memory_bytes; /* bound on copies held back, indexes and gaps, rings apart; 0: 64 MiB */
-	uint64_t guard_ns;   /* least distance kept from the clock; 0: 1,000 */
+	/*
+	 * Bound on what waiting may cost, copies of records held back and gaps; 0: 64 MiB. The rings
+	 * and an index of up to 2/3 of their size stand beside it, whatever happens.
+	 */
+	size_t memory_bytes;
+	uint64_t guard_ns;	   /* least distance kept from the clock; 0: 1,000 */
 	uint32_t poll_interval_ns; /* pause between polls while events flow; 0: 1,000,000 */
 };
 

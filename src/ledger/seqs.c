@@ -5,17 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOLES_FIRST 16u
+
 int seqs__init(struct seqs *seqs)
 {
 	memset(seqs, 0, sizeof(*seqs));
-	/* One more than the most: splitting a hole needs room before two others are joined. */
-	seqs->holes = calloc(SEQS_HOLES_MAX + 1, sizeof(*seqs->holes));
+	seqs->cap = HOLES_FIRST;
+	seqs->holes = calloc(seqs->cap, sizeof(*seqs->holes));
 	return seqs->holes ? 0 : -ENOMEM;
 }
 
 void seqs__start(struct seqs *seqs, uint64_t first)
 {
-	seqs->start = seqs->expect = seqs->settled = first;
+	seqs->start = seqs->expect = seqs->settled = seqs->limit = first;
 }
 
 void seqs__free(struct seqs *seqs)
@@ -40,15 +42,13 @@ static void join(struct hole *into, const struct hole *next)
 }
 
 /*
- * Bound the list. Every other pair is joined at once, so that a flood of single losses pays for it
- * once in thousands and not each time.
+ * Join every other pair: all at once, so that a flood of single losses pays for it once in thousands
+ * and not each time.
  */
-static void keep_bounded(struct seqs *seqs)
+static void join_pairs(struct seqs *seqs)
 {
 	size_t kept = 0;
 
-	if (seqs->count <= SEQS_HOLES_MAX)
-		return;
 	for (size_t i = 0; i < seqs->count; i += 2) {
 		seqs->holes[kept] = seqs->holes[i];
 		if (i + 1 < seqs->count)
@@ -58,16 +58,51 @@ static void keep_bounded(struct seqs *seqs)
 	seqs->count = kept;
 }
 
+/* Room for one more: by growing while that may be, else by joining, which always works. */
+static void make_room(struct seqs *seqs)
+{
+	struct hole *grown;
+
+	if (seqs->count < seqs->cap)
+		return;
+	grown = seqs->cap < SEQS_HOLES_MAX
+			? realloc(seqs->holes, seqs->cap * 4 * sizeof(*seqs->holes))
+			: NULL;
+	if (!grown) {
+		join_pairs(seqs);
+		return;
+	}
+	seqs->holes = grown;
+	seqs->cap *= 4;
+}
+
+/*
+ * A time before which the next number was not tried. A producer that is interrupted after it has
+ * counted is stamped after those that nest in it, so a neighbour's stamp is no bound; but of the last
+ * SEQS_NESTING at least one was finished.
+ */
+static uint64_t tried_after_ns(const struct seqs *seqs)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	if (seqs->seen < SEQS_NESTING)
+		return 0;
+	for (unsigned i = 0; i < SEQS_NESTING; i++)
+		if (seqs->recent_ns[i] < least_ns)
+			least_ns = seqs->recent_ns[i];
+	return least_ns;
+}
+
 static void append_hole(struct seqs *seqs, uint64_t end, uint64_t to_ns)
 {
+	make_room(seqs);
 	seqs->holes[seqs->count++] = (struct hole){
 		.first = seqs->expect,
 		.end = end,
 		.missing = end - seqs->expect,
-		.from_ns = seqs->last_ns,
+		.from_ns = tried_after_ns(seqs),
 		.to_ns = to_ns,
 	};
-	keep_bounded(seqs);
 }
 
 /* The hole that has `seq`; late numbers are young, so look from the end. */
@@ -86,60 +121,72 @@ static struct hole *find(struct seqs *seqs, uint64_t seq)
 	return low < seqs->count && seqs->holes[low].first <= seq ? &seqs->holes[low] : NULL;
 }
 
-static void split(struct seqs *seqs, struct hole *hole, uint64_t seq, uint64_t stamp_ns)
+static void end_before(struct hole *hole, uint64_t seq, uint64_t stamp_ns)
 {
-	size_t i = (size_t)(hole - seqs->holes);
-	struct hole rest = *hole;
-
-	rest.first = seq + 1;
-	rest.missing = rest.end - rest.first;
-	rest.from_ns = stamp_ns;
 	hole->end = seq;
 	hole->missing = seq - hole->first;
-	hole->to_ns = stamp_ns;
-	memmove(hole + 2, hole + 1, (seqs->count - i - 1) * sizeof(*hole));
-	hole[1] = rest;
+	if (stamp_ns < hole->to_ns)
+		hole->to_ns = stamp_ns;
+}
+
+static void begin_after(struct hole *hole, uint64_t seq)
+{
+	hole->first = seq + 1;
+	hole->missing = hole->end - hole->first;
+}
+
+static void split(struct seqs *seqs, uint64_t seq, uint64_t stamp_ns)
+{
+	struct hole *hole;
+	size_t i;
+
+	make_room(seqs);
+	hole = find(seqs, seq);
+	i = (size_t)(hole - seqs->holes);
+	if (hole->missing != hole->end - hole->first) {
+		/* It was joined to make room. */
+		hole->missing--;
+		return;
+	}
+	memmove(hole + 1, hole, (seqs->count - i) * sizeof(*hole));
 	seqs->count++;
-	keep_bounded(seqs);
+	end_before(hole, seq, stamp_ns);
+	begin_after(hole + 1, seq);
 }
 
 /* `seq` of this hole came after all. */
 static void fill(struct seqs *seqs, struct hole *hole, uint64_t seq, uint64_t stamp_ns)
 {
-	bool whole = hole->missing == hole->end - hole->first;
-
-	if (--hole->missing == 0) {
+	if (hole->missing == 1)
 		remove_hole(seqs, (size_t)(hole - seqs->holes));
-	} else if (!whole) {
-		/* Joined holes no longer know which of their numbers are missing: only how many. */
-	} else if (seq == hole->first) {
-		hole->first++;
-		hole->from_ns = stamp_ns;
-	} else if (seq == hole->end - 1) {
-		hole->end--;
-		hole->to_ns = stamp_ns;
-	} else {
-		split(seqs, hole, seq, stamp_ns);
-	}
+	else if (hole->missing != hole->end - hole->first)
+		hole->missing--; /* joined: no longer known which are missing, only how many */
+	else if (seq == hole->first)
+		begin_after(hole, seq);
+	else if (seq == hole->end - 1)
+		end_before(hole, seq, stamp_ns);
+	else
+		split(seqs, seq, stamp_ns);
 }
 
-bool seqs__see_slow(struct seqs *seqs, uint64_t seq, uint64_t stamp_ns)
+bool seqs__see(struct seqs *seqs, uint32_t low, uint64_t stamp_ns)
 {
+	uint64_t seq = seqs__widen(seqs, low);
 	struct hole *hole;
 
+	if ((int64_t)(seq - seqs->limit) >= 0)
+		return false;
 	if ((int64_t)(seq - seqs->expect) >= 0) {
 		if (seq != seqs->expect)
 			append_hole(seqs, seq, stamp_ns);
 		seqs->expect = seq + 1;
-		seqs->last_ns = stamp_ns;
-		seqs->seen++;
-		return true;
+	} else {
+		hole = find(seqs, seq);
+		if (!hole)
+			return false;
+		fill(seqs, hole, seq, stamp_ns);
 	}
-	hole = find(seqs, seq);
-	if (!hole)
-		return false;
-	fill(seqs, hole, seq, stamp_ns);
-	seqs->seen++;
+	seqs__note_stamp(seqs, stamp_ns);
 	return true;
 }
 
@@ -173,8 +220,6 @@ void seqs__settle(struct seqs *seqs, uint64_t t_ns, uint64_t bound_ns, uint64_t 
 	if ((int64_t)(attempts - seqs->expect) > 0) {
 		append_hole(seqs, attempts, bound_ns);
 		seqs->expect = attempts;
-		/* What follows was tried after S was read, which may be before bound_ns. */
-		seqs->last_ns = t_ns;
 	}
 	while (done < seqs->count && (int64_t)(attempts - seqs->holes[done].first) > 0) {
 		struct hole *hole = &seqs->holes[done];

@@ -19,6 +19,12 @@
 
 #define SEQS_HOLES_MAX 4096u
 
+/*
+ * How many records of one ring can be open at once, counted and not stamped yet: one in each context
+ * that can nest (task, softirq, interrupt, NMI), and the one whose turn it is.
+ */
+#define SEQS_NESTING 4u
+
 /* Numbers in [first, end), `missing` of which were not seen, all lost in (from_ns, to_ns]. */
 struct hole {
 	uint64_t first, end, missing;
@@ -26,15 +32,16 @@ struct hole {
 };
 
 struct seqs {
-	uint64_t start;	    /* the first number that concerns us */
-	uint64_t expect;    /* the least number above all that were seen */
-	uint64_t last_ns;   /* stamp of expect - 1 */
-	uint64_t seen;	    /* how many numbers were seen */
-	uint64_t lost;	    /* how many were given up */
-	uint64_t settled;   /* S of the last settled snapshot */
+	uint64_t start;	 /* the first number that concerns us */
+	uint64_t expect; /* the least number above all that were seen */
+	uint64_t limit;	 /* numbers that the counter has given out: none is seen at or above it */
+	uint64_t recent_ns[SEQS_NESTING]; /* stamps of the last that were seen */
+	uint64_t seen;			  /* how many numbers were seen */
+	uint64_t lost;			  /* how many were given up */
+	uint64_t settled;		  /* S of the last settled snapshot */
 	uint64_t floor_ns;  /* T of that snapshot: what it did not count happened later */
 	struct hole *holes; /* by number, all of them below expect */
-	size_t count;
+	size_t count, cap;
 };
 
 int seqs__init(struct seqs *seqs);
@@ -48,28 +55,21 @@ static inline uint64_t seqs__widen(const struct seqs *seqs, uint32_t low)
 	return seqs->expect + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)seqs->expect);
 }
 
-bool seqs__see_slow(struct seqs *seqs, uint64_t seq, uint64_t stamp_ns);
+/*
+ * A record came. false: its number was seen before, given up as lost, or never given out (limit); it
+ * must not count.
+ */
+bool seqs__see(struct seqs *seqs, uint32_t low, uint64_t stamp_ns);
 
-/* A record came. false: its number was seen before, or given up as lost; it must not count. */
-static inline bool seqs__see(struct seqs *seqs, uint32_t low, uint64_t stamp_ns)
+/* How many numbers on from `expect` may be seen: the counter has given them out. */
+static inline uint64_t seqs__room(const struct seqs *seqs)
 {
-	if (__builtin_expect(low == (uint32_t)seqs->expect, 1)) {
-		seqs->expect++;
-		seqs->seen++;
-		seqs->last_ns = stamp_ns;
-		return true;
-	}
-	return seqs__see_slow(seqs, seqs__widen(seqs, low), stamp_ns);
+	return (int64_t)(seqs->limit - seqs->expect) > 0 ? seqs->limit - seqs->expect : 0;
 }
 
-/* `count` records came, numbered on from what is expected, the last of them stamped last_ns. */
-static inline void seqs__see_next(struct seqs *seqs, uint64_t count, uint64_t last_ns)
+static inline void seqs__note_stamp(struct seqs *seqs, uint64_t stamp_ns)
 {
-	if (!count)
-		return;
-	seqs->expect += count;
-	seqs->seen += count;
-	seqs->last_ns = last_ns;
+	seqs->recent_ns[seqs->seen++ % SEQS_NESTING] = stamp_ns;
 }
 
 /*

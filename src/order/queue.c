@@ -8,6 +8,8 @@
 /* Interrupts nest a few deep: 164 records back is the farthest that was seen. */
 #define INSERT_MAX 1024u
 
+#define ROOM_STEP 1024
+
 int queue__room(struct queue *q, size_t extra)
 {
 	size_t count = queue__count(q), cap;
@@ -23,9 +25,8 @@ int queue__room(struct queue *q, size_t extra)
 	}
 	if (q->end + extra <= q->cap)
 		return 0;
-	cap = count + extra;
-	if (cap < q->cap * 2)
-		cap = q->cap * 2;
+	/* Not twice as much: what grows here is what has to wait, and that is bounded. */
+	cap = (count + extra + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
 	grown = realloc(q->e, cap * sizeof(*q->e));
 	if (!grown)
 		return -ENOMEM;

@@ -35,24 +35,46 @@ int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b)
 	return (int32_t)(ring__record(ring, pos_a)->seq - ring__record(ring, pos_b)->seq);
 }
 
+static void drop_delivered_notices(struct weir_stream *s)
+{
+	s->nr_notices -= s->first_notice;
+	memmove(s->notices, s->notices + s->first_notice, s->nr_notices * sizeof(*s->notices));
+	s->first_notice = 0;
+}
+
+/*
+ * All that may ever wait: so many of their own, and beyond that at least one for each source and
+ * cause to be joined to. So telling of a loss never needs memory.
+ */
+int stream__room_for_notices(struct weir_stream *s, size_t rings)
+{
+	size_t most = s->memory_max / 8 / sizeof(*s->notices);
+	size_t max = most < NOTICES_MAX ? most : NOTICES_MAX;
+	size_t cap = max + (rings + 1) * WEIR_LOST_CAUSES;
+	struct notice *grown = realloc(s->notices, cap * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->notices = grown;
+	s->cap_notices = cap;
+	s->max_notices = max;
+	return 0;
+}
+
 int stream__add_notice(struct weir_stream *s, const struct notice *notice)
 {
-	if (s->nr_notices == s->cap_notices) {
-		size_t cap = s->cap_notices ? s->cap_notices * 2 : 64;
-		struct notice *grown = realloc(s->notices, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->notices = grown;
-		s->cap_notices = cap;
-	}
+	if (s->nr_notices == s->cap_notices && s->first_notice)
+		drop_delivered_notices(s);
+	if (s->nr_notices == s->cap_notices)
+		return -ENOMEM;
 	s->notices[s->nr_notices++] = *notice;
 	s->notices_unsorted = true;
 	return 0;
 }
 
 /* Widen the newest waiting gap of this source and cause by another. */
-static bool join_gap(struct weir_stream *s, uint32_t source, const struct weir_gap *gap)
+static bool join_gap(struct weir_stream *s, uint32_t source, uint64_t seq,
+		     const struct weir_gap *gap)
 {
 	for (size_t i = s->nr_notices; i-- > s->first_notice;) {
 		struct notice *notice = &s->notices[i];
@@ -61,6 +83,10 @@ static bool join_gap(struct weir_stream *s, uint32_t source, const struct weir_g
 		    notice->gap.cause != gap->cause)
 			continue;
 		notice->gap.lost += gap->lost;
+		if (seq < notice->seq)
+			notice->seq = seq;
+		if (gap->seq_end > notice->gap.seq_end)
+			notice->gap.seq_end = gap->seq_end;
 		if (gap->from_ns < notice->gap.from_ns)
 			notice->gap.from_ns = gap->from_ns;
 		if (gap->to_ns > notice->gap.to_ns)
@@ -85,7 +111,7 @@ int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq
 	};
 
 	/* Losses that wait must not grow without bound either: counts stay, bounds widen. */
-	if (s->nr_notices - s->first_notice >= NOTICES_MAX && join_gap(s, source, gap))
+	if (s->nr_notices - s->first_notice >= s->max_notices && join_gap(s, source, seq, gap))
 		return 0;
 	return stream__add_notice(s, &notice);
 }
@@ -103,14 +129,10 @@ static int compare_notices(const void *a, const void *b)
 
 static void sort_notices(struct weir_stream *s)
 {
-	size_t waiting = s->nr_notices - s->first_notice;
-
 	if (!s->notices_unsorted)
 		return;
-	memmove(s->notices, s->notices + s->first_notice, waiting * sizeof(*s->notices));
-	s->first_notice = 0;
-	s->nr_notices = waiting;
-	qsort(s->notices, waiting, sizeof(*s->notices), compare_notices);
+	drop_delivered_notices(s);
+	qsort(s->notices, s->nr_notices, sizeof(*s->notices), compare_notices);
 	s->notices_unsorted = false;
 }
 
@@ -127,27 +149,50 @@ static uint64_t notice_from(const struct weir_stream *s)
 	return notice ? notice->stamp_ns : UINT64_MAX;
 }
 
-static uint8_t late_mark(const struct weir_stream *s, uint64_t stamp_ns)
+static bool is_after(const struct place *a, const struct place *b)
 {
-	return stamp_ns <= s->watermark_ns && s->watermark_ns ? WEIR_MARK_LATE : 0;
+	if (a->stamp_ns != b->stamp_ns)
+		return a->stamp_ns > b->stamp_ns;
+	if (a->source != b->source)
+		return a->source > b->source;
+	return a->seq > b->seq;
+}
+
+static uint8_t late_mark(const struct weir_stream *s, const struct place *place)
+{
+	bool behind = s->watermark_ns && place->stamp_ns <= s->watermark_ns;
+
+	return behind || !is_after(place, &s->stopped) ? WEIR_MARK_LATE : 0;
+}
+
+/* The callback ended the poll here: nothing is announced, but order goes on from this place. */
+static void stop_at(struct weir_stream *s, const struct place *place)
+{
+	if (is_after(place, &s->stopped))
+		s->stopped = *place;
 }
 
 static int deliver_notice(struct weir_stream *s)
 {
 	/* A copy: the callback may make the array grow. */
 	struct notice notice = s->notices[s->first_notice++];
+	struct place place = {notice.stamp_ns, notice.source, notice.seq};
 	struct weir_event event = {
 		.stamp_ns = notice.stamp_ns,
 		.seq = notice.seq,
 		.source = notice.source,
 		.cpu = notice.cpu,
 		.kind = (uint8_t)notice.kind,
-		.mark = late_mark(s, notice.stamp_ns),
+		.mark = late_mark(s, &place),
 		.data = &notice.gap,
 		.len = notice.kind == WEIR_KIND_GAP ? sizeof(notice.gap) : sizeof(notice.step),
 	};
+	int err = s->on_event(s->ctx, &event);
 
-	return s->on_event(s->ctx, &event);
+	s->notices_delivered++;
+	if (err)
+		stop_at(s, &place);
+	return err;
 }
 
 /* Does the notice stand before this record? */
@@ -191,8 +236,8 @@ static void settle_lane(struct ring *ring, const struct lane *lane)
 }
 
 /* The next record of lane `number`, on its way into the cache. */
-static const struct weir_record *fetch(struct lane *lanes, struct queue *const *queues,
-				       size_t number)
+static inline __attribute__((always_inline)) const struct weir_record *fetch(
+	struct lane *lanes, struct queue *const *queues, size_t number)
 {
 	struct lane *lane = &lanes[number];
 	const struct entry *e = lane->next++;
@@ -207,8 +252,8 @@ static const struct weir_record *fetch(struct lane *lanes, struct queue *const *
 	return rec;
 }
 
-static void fill_event(struct weir_event *event, const struct lane *lane,
-		       const struct weir_record *rec, uint64_t stamp_ns)
+static inline void fill_event(struct weir_event *event, const struct lane *lane,
+			      const struct weir_record *rec, uint64_t stamp_ns)
 {
 	event->stamp_ns = stamp_ns;
 	event->seq = lane->expect + (uint64_t)(int64_t)(int32_t)(rec->seq - (uint32_t)lane->expect);
@@ -312,7 +357,8 @@ void ring__release(struct ring *ring, bool exact)
 static void release_all(struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_rings; i++)
-		if (s->rings[i]->size && s->rings[i]->tail != s->rings[i]->rb.pos)
+		if (s->rings[i]->held ||
+		    (s->rings[i]->size && s->rings[i]->tail != s->rings[i]->rb.pos))
 			ring__release(s->rings[i], false);
 }
 
@@ -339,16 +385,72 @@ static size_t count_late(const struct weir_stream *s, const struct merge_run *ru
 	return late;
 }
 
+static size_t lane_number(const struct merge_run *run, size_t i)
+{
+	return run->key[i] & run->number_mask;
+}
+
+/* Where a record stands in the stream. */
+static struct place place_of(const struct weir_stream *s, const struct merge_run *run, size_t i)
+{
+	const struct lane *lane = &s->lanes[lane_number(run, i)];
+	const struct ring *ring = ring_of(s->active[lane_number(run, i)]);
+
+	return (struct place){
+		.stamp_ns = lane->next->stamp_ns,
+		.source = lane->source,
+		.seq = seqs__widen(&ring->seqs, ring__record(ring, lane->next->pos)->seq),
+	};
+}
+
+/* The same of the last that went out of this run: its lane has gone past it. */
+static struct place place_before(struct weir_stream *s, const struct merge_run *run, size_t count)
+{
+	struct lane *lane = &s->lanes[lane_number(run, count - 1)];
+	struct place place;
+
+	lane->next--;
+	place = place_of(s, run, count - 1);
+	lane->next++;
+	return place;
+}
+
+/*
+ * The last poll was stopped before it could announce a watermark: what stands before the place that
+ * it had come to is late all the same (G1).
+ */
+static size_t deliver_after_stop(struct weir_stream *s, const struct merge_run *run, size_t from,
+				 int *err)
+{
+	size_t i = from;
+
+	while (i < run->count && !*err && merge_run__stamp_ns(run, i) <= s->stopped.stamp_ns) {
+		struct place place = place_of(s, run, i);
+		bool late = !is_after(&place, &s->stopped);
+
+		ring_of(s->active[lane_number(run, i)])->late += late;
+		i += deliver_keys(s, run, i, i + 1, late ? WEIR_MARK_LATE : 0, err);
+	}
+	return i - from;
+}
+
 static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, int *err)
 {
 	size_t late = count_late(s, run), count = 0;
+	struct place last = {0};
 
 	if (late)
 		count = deliver_keys(s, run, 0, late, WEIR_MARK_LATE, err);
 	for (size_t i = 0; i < count; i++)
-		ring_of(s->active[run->key[i] & run->number_mask])->late++;
+		ring_of(s->active[lane_number(run, i)])->late++;
+	if (s->stopped.stamp_ns && !*err)
+		count += deliver_after_stop(s, run, count, err);
 	if (!*err)
-		count += deliver_keys(s, run, late, run->count, 0, err);
+		count += deliver_keys(s, run, count, run->count, 0, err);
+	if (*err && count) {
+		last = place_before(s, run, count);
+		stop_at(s, &last);
+	}
 	return count;
 }
 
@@ -374,15 +476,20 @@ static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *cou
 
 int stream__deliver(struct weir_stream *s, uint64_t limit_ns)
 {
+	uint64_t notices_before = s->notices_delivered;
 	size_t count = 0;
-	int err;
+	int err = 0;
 
-	sort_notices(s);
-	err = deliver_records(s, limit_ns, &count);
-	while (!err && next_notice(s) && notice_from(s) <= limit_ns)
+	/* Nothing is complete before the first watermark, not even time 0. */
+	if (limit_ns) {
+		sort_notices(s);
+		err = deliver_records(s, limit_ns, &count);
+	}
+	while (limit_ns && !err && next_notice(s) && notice_from(s) <= limit_ns)
 		err = deliver_notice(s);
 	release_all(s);
 	if (err)
 		return err;
+	count += s->notices_delivered - notices_before;
 	return count > INT32_MAX ? INT32_MAX : (int)count;
 }

@@ -13,14 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What waiting has cost: beyond the index that a ring needs for what it can hold itself. */
 static size_t memory_used(const struct weir_stream *s)
 {
-	size_t used = s->held_bytes + s->cap_notices * sizeof(*s->notices) +
-		      2 * MERGE_RUN_MAX * sizeof(uint64_t);
+	size_t used = s->held_bytes + s->cap_notices * sizeof(*s->notices);
 
 	for (size_t i = 0; i < s->nr_rings; i++)
-		used += s->rings[i]->queue.cap * sizeof(struct entry);
+		used += (s->rings[i]->queue.cap - ring__entries(s->rings[i])) *
+			sizeof(struct entry);
 	return used;
+}
+
+/* With the entries that the ring will need, once it has room again, beside those that wait. */
+static size_t cost_of_holding(uint64_t bytes)
+{
+	return bytes + bytes / BPF_RINGBUF_MIN_RECORD * sizeof(struct entry);
 }
 
 void ring__drop_oldest_held(struct ring *ring)
@@ -62,12 +69,21 @@ static int copy_out(struct weir_stream *s, struct ring *ring)
 	return 0;
 }
 
-/* The bytes that leave when memory ends: the oldest copy, or the older half of what the ring has. */
+/*
+ * The bytes that leave when memory ends: the oldest quarter of what is held, so that going through
+ * the queue is paid for by what leaves it; without copies, the older half of the ring.
+ */
 static uint64_t evict_until(const struct ring *ring)
 {
-	if (ring->held)
-		return ring->held->end;
-	return ring->tail + (ring->rb.pos - ring->tail) / 2;
+	const struct held *held = ring->held;
+	uint64_t quarter;
+
+	if (!held)
+		return ring->tail + (ring->rb.pos - ring->tail) / 2;
+	quarter = held->begin + (ring->rb.pos - held->begin) / 4;
+	while (held->next && (int64_t)(held->end - quarter) < 0)
+		held = held->next;
+	return held->end;
 }
 
 /* Give up the records that stand before evict_until(). */
@@ -90,14 +106,19 @@ static void evict_oldest(struct weir_stream *s, struct ring *ring)
 		seq = seqs__widen(&ring->seqs, ring__record(ring, e.pos)->seq);
 		if (seq < first_seq)
 			first_seq = seq;
-		if (e.stamp_ns - 1 < gap.from_ns)
-			gap.from_ns = e.stamp_ns - 1;
+		if (seq >= gap.seq_end)
+			gap.seq_end = seq + 1;
+		if (e.stamp_ns < gap.from_ns)
+			gap.from_ns = e.stamp_ns;
 		if (e.stamp_ns > gap.to_ns)
 			gap.to_ns = e.stamp_ns;
 		gap.lost++;
 	}
 	q->end = kept;
 	ring->lost[WEIR_LOST_HELD] += gap.lost;
+	/* (from, to] has to hold the first one, too. */
+	if (gap.from_ns)
+		gap.from_ns--;
 	if (gap.lost)
 		stream__add_gap(s, ring, first_seq, &gap);
 	ring__release(ring, true);
@@ -112,11 +133,13 @@ static void hold_ring(struct weir_stream *s, struct ring *ring)
 {
 	if (!ring->size || !half_full(ring))
 		return;
-	ring__release(ring, true);
+	/* Where copies are held, what came behind them waits like they do. */
+	if (!ring->held)
+		ring__release(ring, true);
 	while (half_full(ring)) {
 		uint64_t bytes = ring->rb.pos - ring->tail;
 
-		if (memory_used(s) + bytes <= s->memory_max && !copy_out(s, ring))
+		if (memory_used(s) + cost_of_holding(bytes) <= s->memory_max && !copy_out(s, ring))
 			continue;
 		evict_oldest(s, ring);
 	}

@@ -71,9 +71,9 @@ struct ring {
 	size_t *held_bytes; /* the stream's count of them */
 
 	uint64_t late, ahead, discarded, stray, broken;
-	uint64_t broken_unsettled; /* of broken: those whose number is not given up yet */
-	uint64_t filtered;	   /* by the consumer, of delivered */
-	uint64_t given_up;	   /* lost after delivery, of delivered too */
+	uint64_t failed_start; /* what the producers' counter of failed reserves began with */
+	uint64_t filtered;     /* by the consumer, of delivered */
+	uint64_t given_up;     /* lost after delivery, of delivered too */
 	uint64_t lost[WEIR_LOST_CAUSES];
 
 	bool online;
@@ -93,6 +93,13 @@ struct lane {
 	int32_t cpu;
 };
 
+/* Where a record stands in the stream (G1). */
+struct place {
+	uint64_t stamp_ns;
+	uint32_t source;
+	uint64_t seq;
+};
+
 /* Something of ours that waits for its place in the stream: a gap or a clock step. */
 struct notice {
 	uint64_t stamp_ns;
@@ -105,6 +112,12 @@ struct notice {
 		struct weir_clock_step step;
 	};
 };
+
+/* How many records its bytes can be: so much of an index it needs for itself. */
+static inline size_t ring__entries(const struct ring *ring)
+{
+	return ring->size / BPF_RINGBUF_MIN_RECORD;
+}
 
 /* A counter of events that the kernel skipped. */
 struct watch {
@@ -132,7 +145,9 @@ struct weir_stream {
 
 	struct notice *notices; /* [first, nr) wait; sorted before each delivery */
 	size_t first_notice, nr_notices, cap_notices;
+	size_t max_notices; /* from here on gaps are joined */
 	bool notices_unsorted;
+	uint64_t notices_delivered;
 
 	struct watch *watches;
 	size_t nr_watches;
@@ -141,6 +156,7 @@ struct weir_stream {
 	struct clock_offsets offsets; /* history of wall - stamp */
 	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
 	uint64_t start_ns, watermark_ns;
+	struct place stopped; /* the last record of a poll that the callback ended; stamp 0: none */
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */
@@ -160,12 +176,13 @@ int stream__round(struct weir_stream *s);
 /* Like a round, but everything that is drained goes out, also what is beyond the watermark. */
 int stream__last_round(struct weir_stream *s);
 
-/* deliver.c: everything stamped <= limit_ns, gaps included. Events, or the callback's error. */
+/* deliver.c: everything stamped <= limit_ns, gaps included; 0: nothing. Events, or an error. */
 int stream__deliver(struct weir_stream *s, uint64_t limit_ns);
-/* source NULL: of the whole machine. -ENOMEM: the notice is lost, its count is not. */
+/* ring NULL: of the whole machine. */
 int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq,
 		    const struct weir_gap *gap);
 int stream__add_notice(struct weir_stream *s, const struct notice *notice);
+int stream__room_for_notices(struct weir_stream *s, size_t rings);
 /* Deliver one event that is out of order, at once. */
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
 int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b);

@@ -36,32 +36,63 @@ static void take_snapshot(struct weir_stream *s)
 	s->bound_ns = stream__now(s);
 }
 
+/*
+ * How many of the missing were refused by the ring. A record whose bytes made no sense has a number,
+ * too, which we could not read: its hole is not the ring's fault, and the producers' count of refused
+ * reserves tells them apart.
+ */
+static uint64_t refused_of(const struct ring *ring, uint64_t missing)
+{
+	uint64_t failed, told = ring->lost[WEIR_LOST_RESERVE_FAILED];
+
+	if (!ring->broken)
+		return missing;
+	failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_ACQUIRE) - ring->failed_start;
+	if (failed <= told)
+		return 0;
+	return missing < failed - told ? missing : failed - told;
+}
+
+/*
+ * A producer may stand between its attempt and its failure when a hole is told: then that one passed
+ * for broken. The count has caught up by now, and so does the account; only the gap's cause stays.
+ */
+static void correct_blame(struct ring *ring)
+{
+	uint64_t failed, told = ring->lost[WEIR_LOST_RESERVE_FAILED], moved;
+
+	if (!ring->broken)
+		return;
+	failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_ACQUIRE) - ring->failed_start;
+	/* Failures of attempts that are not settled yet are none of these losses. */
+	if (__atomic_load_n(&ring->counters->attempts, __ATOMIC_ACQUIRE) != ring->seqs.settled)
+		return;
+	moved = failed > told ? failed - told : 0;
+	ring->lost[WEIR_LOST_RESERVE_FAILED] += moved;
+	ring->lost[WEIR_LOST_BROKEN] -= moved;
+}
+
 static void on_lost(void *ctx, const struct hole *hole)
 {
 	struct ring *ring = ((void **)ctx)[0];
 	struct weir_stream *s = ((void **)ctx)[1];
-	uint64_t broken = hole->missing < ring->broken_unsettled ? hole->missing
-								 : ring->broken_unsettled;
+	uint64_t refused = refused_of(ring, hole->missing);
 	struct weir_gap gap = {
 		.from_ns = hole->from_ns,
 		.to_ns = hole->to_ns,
-		.lost = hole->missing - broken,
+		.lost = refused,
 		.cause = WEIR_LOST_RESERVE_FAILED,
+		.seq_end = hole->end,
 	};
 
-	/*
-	 * A record whose bytes made no sense has a number, too, which we could not read: its hole
-	 * is not the ring's fault.
-	 */
-	ring->broken_unsettled -= broken;
-	ring->lost[WEIR_LOST_BROKEN] += broken;
-	ring->lost[WEIR_LOST_RESERVE_FAILED] += gap.lost;
+	ring->lost[WEIR_LOST_RESERVE_FAILED] += refused;
+	ring->lost[WEIR_LOST_BROKEN] += hole->missing - refused;
 	if (gap.lost)
 		stream__add_gap(s, ring, hole->first, &gap);
-	gap.lost = broken;
+	gap.lost = hole->missing - refused;
 	gap.cause = WEIR_LOST_BROKEN;
 	if (gap.lost)
-		stream__add_gap(s, ring, hole->first + hole->missing - broken, &gap);
+		stream__add_gap(s, ring, hole->first, &gap);
 }
 
 static void note_fill(struct ring *ring)
@@ -77,8 +108,11 @@ static void take_record(struct ring *ring, const struct weir_record *rec, uint64
 {
 	uint64_t stamp_ns = rec->stamp;
 
+	/* It is finished, so it was counted before: the counter knows its number by now. */
+	ring->seqs.limit = __atomic_load_n(&ring->counters->attempts, __ATOMIC_ACQUIRE);
 	if (!seqs__see(&ring->seqs, rec->seq, stamp_ns)) {
 		ring->stray++;
+		ring->broken++;
 		return;
 	}
 	if (discard) {
@@ -86,6 +120,18 @@ static void take_record(struct ring *ring, const struct weir_record *rec, uint64
 		return;
 	}
 	queue__push(&ring->queue, (struct entry){stamp_ns, pos}, ring__tie, ring);
+}
+
+/* What was put behind the queue's end has come, in the order of its numbers. */
+static void see_run(struct ring *ring, size_t count)
+{
+	size_t noted = count < SEQS_NESTING ? count : SEQS_NESTING;
+
+	ring->queue.end += count;
+	ring->seqs.expect += count;
+	ring->seqs.seen += count - noted;
+	for (size_t i = ring->queue.end - noted; i < ring->queue.end; i++)
+		seqs__note_stamp(&ring->seqs, ring->queue.e[i].stamp_ns);
 }
 
 /*
@@ -97,10 +143,12 @@ static void take_run(struct ring *ring, uint64_t head)
 	struct bpf_ringbuf_run run = bpf_ringbuf__run(&ring->rb, head);
 	struct entry *first = ring->queue.e + ring->queue.end, *out = first;
 	uint64_t pos = ring->rb.pos, last_ns = queue__last_ns(&ring->queue);
+	const struct entry *end = first + seqs__room(&ring->seqs);
 	uint32_t seq = (uint32_t)ring->seqs.expect;
 	const struct weir_record *rec;
 
-	while ((rec = bpf_ringbuf_run__peek(&run)) && rec->seq == seq && rec->stamp > last_ns) {
+	while (out != end && (rec = bpf_ringbuf_run__peek(&run)) && rec->seq == seq &&
+	       rec->stamp > last_ns) {
 		last_ns = rec->stamp;
 		*out++ = (struct entry){last_ns, pos};
 		seq++;
@@ -108,8 +156,7 @@ static void take_run(struct ring *ring, uint64_t head)
 		pos += run.guess;
 	}
 	ring->rb.pos = pos;
-	ring->queue.end += (size_t)(out - first);
-	seqs__see_next(&ring->seqs, (uint64_t)(out - first), last_ns);
+	see_run(ring, (size_t)(out - first));
 }
 
 /* Index what the ring holds up to `head`. false: it ends at a record that is not finished. */
@@ -147,6 +194,7 @@ static int drain(struct ring *ring)
 
 	if (err)
 		return err;
+	ring->seqs.limit = ring->latest.attempts;
 	if (head == begin || take_all(ring, head))
 		ring->busy_since_ns = 0;
 	else if (!ring->busy_since_ns || ring->rb.pos != begin)
@@ -185,6 +233,7 @@ static void drain_ring(struct weir_stream *s, struct ring *ring)
 		return;
 	ring->reached_ns = reached.t_ns;
 	seqs__settle(&ring->seqs, reached.t_ns, reached.bound_ns, reached.attempts, on_lost, ctx);
+	correct_blame(ring);
 }
 
 static uint64_t watermark(const struct weir_stream *s)
@@ -321,6 +370,7 @@ static void announce(struct weir_stream *s, uint64_t watermark_ns)
 	if (watermark_ns <= s->watermark_ns)
 		return;
 	s->watermark_ns = watermark_ns;
+	s->stopped.stamp_ns = 0; /* the watermark has passed it */
 	if (s->on_watermark)
 		s->on_watermark(s->ctx, watermark_ns, WEIR_ORDER_EXACT);
 	retire__run(&s->retire, watermark_ns);

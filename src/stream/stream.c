@@ -106,7 +106,8 @@ static int room_for(struct weir_stream *s, uint32_t source)
 	if (grow(&s->by_source, slots, sizeof(*s->by_source)) ||
 	    grow(&s->rings, s->nr_rings + 1, sizeof(*s->rings)) ||
 	    grow(&s->active, s->nr_rings + 1, sizeof(*s->active)) ||
-	    grow(&s->lanes, s->nr_rings + 1, sizeof(*s->lanes)))
+	    grow(&s->lanes, s->nr_rings + 1, sizeof(*s->lanes)) ||
+	    stream__room_for_notices(s, s->nr_rings + 1))
 		return -ENOMEM;
 	while (s->nr_sources < slots)
 		s->by_source[s->nr_sources++] = NULL;
@@ -149,9 +150,14 @@ static struct ring *new_ring(struct weir_stream *s, uint32_t source, const char 
 	return ring;
 }
 
-static void bind_memory(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
-			uint64_t *consumer)
+/* -ENOMEM: nothing is bound. The index is there from now on: to read the ring needs no memory. */
+static int bind_memory(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
+		       uint64_t *consumer)
 {
+	int err = queue__room(&ring->queue, size / BPF_RINGBUF_MIN_RECORD);
+
+	if (err)
+		return err;
 	ring->rb.data = data;
 	ring->rb.mask = size - 1;
 	ring->rb.pos = ring->tail = __atomic_load_n(consumer, __ATOMIC_RELAXED);
@@ -159,6 +165,7 @@ static void bind_memory(struct ring *ring, const void *data, size_t size, const 
 	ring->size = size;
 	ring->producer = producer;
 	ring->consumer = consumer;
+	return 0;
 }
 
 int weir_stream__add_memory_ring(struct weir_stream *s, const struct weir_memory_ring *memory)
@@ -174,11 +181,13 @@ int weir_stream__add_memory_ring(struct weir_stream *s, const struct weir_memory
 	if (err)
 		return err;
 	ring = new_ring(s, source, memory->name, memory->cpu, memory->counters);
-	if (!ring) {
+	if (!ring ||
+	    bind_memory(ring, memory->data, memory->size, memory->producer, memory->consumer)) {
+		free_ring(ring);
 		s->nr_sources = source;
 		return -ENOMEM;
 	}
-	bind_memory(ring, memory->data, memory->size, memory->producer, memory->consumer);
+	ring->failed_start = __atomic_load_n(&memory->counters->failed, __ATOMIC_ACQUIRE);
 	seqs__start(&ring->seqs, __atomic_load_n(&memory->counters->attempts, __ATOMIC_ACQUIRE));
 	list_ring(s, ring);
 	return (int)source;
@@ -214,9 +223,9 @@ static int make_ring(struct weir_stream *s, struct source_rings *group, uint32_t
 			return -ENOMEM;
 		list_ring(s, ring);
 	}
-	bind_memory(ring, (const char *)kernel->producer_page + page, kernel->size,
-		    kernel->producer_page, kernel->consumer_page);
-	return wake__add(&s->wake, kernel->fd);
+	err = bind_memory(ring, (const char *)kernel->producer_page + page, kernel->size,
+			  kernel->producer_page, kernel->consumer_page);
+	return err ? err : wake__add(&s->wake, kernel->fd);
 }
 
 /* Make, poll, then publish the rings that `online` needs and that are not there yet. */
