@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Lives: each child's fork, exec and exit, in this order; and the selection that follows children."""
+import collections
 import os
 import signal
 import subprocess
@@ -22,30 +23,28 @@ class Storm(unittest.TestCase):
         with live.Load("forks", ",".join(map(str, cpus)), cls.CHILDREN // len(cpus), TINY) as load, \
                 live.Trace("--buffer", "64M") as trace:
             cls.load_pid = load.pid
-            cls.children = load.run()["child"]
+            children = load.run()["child"]
             cls.status = trace.stop()
             cls.ledger = trace.ledger()
             cls.lines = list(trace.lines())
             cls.verified = trace.verify()
         cls.lives = cls.find_lives()
+        # The numbers may go round: the n-th that got one has the n-th life under it.
+        cls.children = [(child, cls.lives[child[0], child[1]].popleft()) for child in children]
 
     @classmethod
     def find_lives(cls):
-        """{(pid, parent): what happened to it, in stream order, from its fork on}."""
-        lives, running = {}, {}
+        """{(pid, parent): lives}; a life is [(place in the stream, line)] from its fork on."""
+        lives, running = collections.defaultdict(collections.deque), {}
         for place, line in enumerate(cls.lines):
+            pid = line.get("pid")  # gaps have none
             if line["event"] == "fork":
                 pid = line["args"]["child_pid"]
                 running[pid] = []
-                # The numbers may go round once: another child of the same parent can have it.
-                lives.setdefault((pid, line["pid"]), running[pid])
-            else:
-                pid = line["pid"]
-            running.setdefault(pid, []).append((place, line))
+                lives[pid, line["pid"]].append(running[pid])
+            if pid in running:
+                running[pid].append((place, line))
         return lives
-
-    def of(self, pid, parent):
-        return [line for _, line in self.lives[pid, parent]]
 
     def test_nothing_is_lost(self):
         self.assertEqual(self.status, 0)
@@ -56,8 +55,8 @@ class Storm(unittest.TestCase):
     def test_fork_before_exec_before_exit(self):
         """None missing, and the ids are those that fork() gave to the parent."""
         self.assertEqual(len(self.children), self.CHILDREN)
-        for pid, parent, *_ in self.children:
-            fork, execed, end = self.of(pid, parent)
+        for (pid, parent, *_), life in self.children:
+            (_, fork), (_, execed), (_, end) = life
             self.assertEqual([fork["event"], execed["event"], end["event"]],
                              ["fork", "exec", "exit"])
             self.assertEqual((fork["pid"], fork["tid"]), (parent, parent))
@@ -67,8 +66,8 @@ class Storm(unittest.TestCase):
             self.assertEqual(end["tid"], pid)
 
     def test_path_argv_and_status(self):
-        for pid, parent, _, i, status in self.children:
-            _, execed, end = self.of(pid, parent)
+        for (_, _, _, i, status), life in self.children:
+            _, (_, execed), (_, end) = life
             self.assertEqual(execed["args"]["path"], TINY)
             self.assertEqual(execed["args"]["argv"], [TINY, str(i % 128), str(i)])
             self.assertEqual(execed["comm"], "tiny")
@@ -77,14 +76,13 @@ class Storm(unittest.TestCase):
 
     def test_parent_before_child(self):
         """The parents' own forks stand before all that their children did."""
-        parents = {parent for _, parent, *_ in self.children}
-        for parent in parents:
-            (born, fork), (gone, end) = self.lives[parent, self.load_pid]
+        for parent in {parent for (_, parent, *_), _ in self.children}:
+            (born, fork), (gone, end) = self.lives[parent, self.load_pid][0]
             self.assertEqual((fork["event"], end["event"]), ("fork", "exit"))
-            for pid in (child for child, whose, *_ in self.children if whose == parent):
-                places = [place for place, _ in self.lives[pid, parent]]
-                self.assertLess(born, min(places))
-                self.assertLess(max(places), gone)
+            for (_, whose, *_), life in self.children:
+                if whose == parent:
+                    self.assertLess(born, life[0][0])
+                    self.assertLess(life[-1][0], gone)
 
 
 class Selection(unittest.TestCase):
