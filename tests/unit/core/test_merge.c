@@ -255,6 +255,7 @@ static struct queues fill(enum shape shape, struct rng *rng, size_t nr, size_t n
 		for (size_t k = 0; k < mine; k++)
 			stamps[k] = stamp(shape, rng, i, k, mine);
 		qsort(stamps, mine, sizeof(*stamps), compare_stamps);
+		assert_int_equal(queue__room(&queues.q[i], mine), 0);
 		for (size_t k = 0; k < mine; k++)
 			put(&queues, i, stamps[k]);
 		free(stamps);
@@ -358,6 +359,7 @@ static void test_one_among_a_million(void **state)
 {
 	struct queues queues = queues_new(4);
 
+	assert_int_equal(queue__room(&queues.q[0], 1000000), 0);
 	for (uint64_t i = 0; i < 1000000; i++)
 		put(&queues, 0, i);
 	put(&queues, 1, 500000);

@@ -138,8 +138,16 @@ static void use_queue(bool for_ever)
 	queue__free(&q);
 }
 
+static uint64_t nr_lost;
+
+static void count_lost(void *ctx, const struct hole *hole)
+{
+	nr_lost += hole->missing;
+}
+
 static void use_seqs(bool for_ever)
 {
+	const uint32_t n = 3 * SEQS_HOLES_MAX;
 	struct seqs seqs;
 	int err = seqs__init(&seqs);
 
@@ -149,10 +157,16 @@ static void use_seqs(bool for_ever)
 		seqs__free(&seqs);
 		return;
 	}
-	/* After that it needs no more, whatever is lost. */
-	for (uint32_t seq = 1; seq < 3 * SEQS_HOLES_MAX; seq += 2)
+	/* Where it cannot remember more holes it joins them: the count is exact all the same. */
+	seqs.limit = n;
+	for (uint32_t seq = 1; seq < n; seq += 2)
 		assert_true(seqs__see(&seqs, seq, seq));
-	assert_int_equal(memory.requests, 1);
+	for (uint32_t seq = 0; seq < n; seq += 10)
+		assert_true(seqs__see(&seqs, seq, seq));
+	nr_lost = 0;
+	seqs__settle(&seqs, n, n, n, count_lost, NULL);
+	assert_int_equal(nr_lost, n / 2 - (n + 9) / 10);
+	assert_int_equal(seqs.seen + seqs.lost, n);
 	seqs__free(&seqs);
 }
 
@@ -368,6 +382,7 @@ static void test_queue(void **state)
 
 static void test_seqs(void **state)
 {
+	sweep(use_seqs, false);
 	sweep(use_seqs, true);
 }
 

@@ -23,6 +23,7 @@ static void start(struct seqs *seqs, uint64_t first)
 	nr_lost = 0;
 	assert_int_equal(seqs__init(seqs), 0);
 	seqs__start(seqs, first);
+	seqs->limit = first + (1ull << 40); /* far above all that is seen here */
 }
 
 static void see(struct seqs *seqs, uint64_t seq, uint64_t stamp_ns)
@@ -147,12 +148,13 @@ static void test_exactly_those(void **state)
 	settle(&seqs, 20000, 20005, 1000);
 	assert_int_equal(seqs.lost, 10);
 	assert_int_equal(nr_lost, 5);
+	/* Of the last four before a hole, one at least was stamped before it was tried. */
 	expect_hole(holes++, 0, 2, 0, 1020);
-	expect_hole(holes++, 17, 18, 1160, 1180);
-	expect_hole(holes++, 500, 503, 5990, 6030);
-	expect_hole(holes++, 700, 701, 7990, 8010);
+	expect_hole(holes++, 17, 18, 1000 + 10 * (17 - SEQS_NESTING), 1180);
+	expect_hole(holes++, 500, 503, 1000 + 10 * (500 - SEQS_NESTING), 6030);
+	expect_hole(holes++, 700, 701, 1000 + 10 * (700 - SEQS_NESTING), 8010);
 	/* L4: nothing behind it; the snapshot bounds it. */
-	expect_hole(holes++, 997, 1000, 10960, 20005);
+	expect_hole(holes++, 997, 1000, 1000 + 10 * (997 - SEQS_NESTING), 20005);
 	settle(&seqs, 20010, 20015, 1000);
 	assert_int_equal(nr_lost, 5);
 	seqs__free(&seqs);
@@ -188,13 +190,13 @@ static void test_settle_inside_a_hole(void **state)
 	see(&seqs, 10, 40);
 	settle(&seqs, 20, 25, 6);
 	assert_int_equal(nr_lost, 1);
-	expect_hole(0, 1, 6, 10, 25);
+	expect_hole(0, 1, 6, 0, 25);
 	refuse(&seqs, 5);
 	see(&seqs, 7, 37);
 	settle(&seqs, 50, 51, 11);
 	assert_int_equal(nr_lost, 3);
 	expect_hole(1, 6, 7, 20, 37);
-	expect_hole(2, 8, 10, 37, 40);
+	expect_hole(2, 8, 10, 20, 40);
 	assert_int_equal(seqs.seen + seqs.lost, 11);
 	seqs__free(&seqs);
 }
@@ -218,7 +220,7 @@ static void fill_in_order(const unsigned *order, unsigned n)
 	settle(&seqs, 200, 201, 11);
 	assert_int_equal(seqs.lost, missing);
 	for (size_t i = 0; i < nr_lost; i++) {
-		assert_true(lost[i].from_ns == 100 + lost[i].first - 1);
+		assert_true(lost[i].from_ns < 100 + lost[i].first);
 		assert_true(lost[i].to_ns == 100 + lost[i].end);
 		for (uint64_t seq = lost[i].first; seq < lost[i].end; seq++)
 			assert_false(filled[seq]);
@@ -331,6 +333,30 @@ static void test_far_ahead(void **state)
 	seqs__free(&seqs);
 }
 
+/* G8: a number that the counter has not given out is nobody's, and moves nothing. */
+static void test_never_given_out(void **state)
+{
+	const uint32_t forged[] = {10, 11, 1000000, 0x7fffffff, 0x80000009, UINT32_MAX};
+	struct seqs seqs;
+
+	start(&seqs, 4);
+	seqs.limit = 10;
+	for (uint64_t seq = 4; seq < 10; seq++) {
+		assert_int_equal(seqs__room(&seqs), 10 - seq);
+		for (size_t i = 0; i < ARRAY_SIZE(forged); i++)
+			refuse(&seqs, forged[i]);
+		see(&seqs, seq, 100 + seq);
+	}
+	assert_int_equal(seqs__room(&seqs), 0);
+	refuse(&seqs, 10);
+	seqs.limit = 8; /* a counter that went back */
+	assert_int_equal(seqs__room(&seqs), 0);
+	settle(&seqs, 200, 201, 10);
+	assert_int_equal(nr_lost, 0);
+	assert_int_equal(seqs.seen, 6);
+	seqs__free(&seqs);
+}
+
 static bool inside(uint64_t ns, uint64_t from_ns, uint64_t to_ns)
 {
 	return ns > from_ns && ns < to_ns;
@@ -346,15 +372,17 @@ static void test_hostile_stamps(void **state)
 		for (size_t b = 0; b < ARRAY_SIZE(stamps); b++) {
 			uint64_t to_ns = inside(stamps[b], 1000, 2000) ? stamps[b] : 2000;
 			uint64_t from_ns = inside(stamps[a], 1000, to_ns) ? stamps[a] : 1000;
+			uint64_t seq = 0;
 			struct seqs seqs;
 
 			start(&seqs, 0);
 			settle(&seqs, 1000, 1001, 0);
-			see(&seqs, 0, stamps[a]);
-			see(&seqs, 2, stamps[b]);
-			settle(&seqs, 1990, 2000, 3);
+			while (seq < SEQS_NESTING)
+				see(&seqs, seq++, stamps[a]);
+			see(&seqs, seq + 1, stamps[b]);
+			settle(&seqs, 1990, 2000, seq + 2);
 			assert_int_equal(nr_lost, 1);
-			expect_hole(0, 1, 2, from_ns, to_ns);
+			expect_hole(0, seq, seq + 1, from_ns, to_ns);
 			seqs__free(&seqs);
 		}
 	}
@@ -374,76 +402,67 @@ static void test_clock_stands_still(void **state)
 }
 
 /*
- * The model: what is true of each number. Numbers are taken in the order of time; positions in the
- * ring are another order, because who reserved first may count later.
+ * The model: what is true of each number. An attempt reserves, counts and is stamped; others nest
+ * between any two of these steps, each of them in a context of its own.
  */
-enum { NUMBERS = 40000 };
+enum { ATTEMPTS = 40000, CONTEXTS_MAX = 100, NUMBERS = ATTEMPTS + CONTEXTS_MAX };
 
 struct truth {
 	uint64_t time_ns[NUMBERS]; /* when it was counted */
 	uint64_t stamp_ns[NUMBERS];
-	bool crossed; /* stamps are in another order than numbers */
 	bool lost[NUMBERS];
-	uint32_t ring[NUMBERS]; /* the numbers that are not lost, by position */
-	uint32_t
-		behind[NUMBERS + 1]; /* how many positions were taken before number n was counted */
-	uint32_t nr_ring;
+	uint32_t behind[NUMBERS]; /* how many positions were taken when it was counted */
+	uint32_t ring[NUMBERS];	  /* the numbers that are not lost, by position */
+	uint32_t nr_ring, nr;
+	uint64_t now_ns;
+	struct rng rng;
+	uint32_t per_mille;  /* of attempts that are lost */
+	uint32_t nest_mille; /* of steps between which another nests */
+	unsigned contexts;   /* how many can nest in one another */
+	bool sure;	     /* no more than SEQS_NESTING: then stamps are lower bounds, too */
 };
 
-/* Numbers [first, first + n) nest: reserved first to last, counted in any order. */
-static void add_nest(struct truth *truth, struct rng *rng, uint32_t first, uint32_t n)
+static void attempt(struct truth *truth, unsigned depth);
+
+/* Time passes between two steps, and something may nest. No more of it near the end: all that was
+ * begun must find its place. */
+static void pass(struct truth *truth, unsigned depth)
 {
-	uint32_t begin = truth->nr_ring, at;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (!truth->lost[first + i])
-			truth->ring[truth->nr_ring++] = first + i;
-	for (at = begin; at < truth->nr_ring; at++) {
-		uint32_t other = (uint32_t)rng__range(rng, begin, at), seq = truth->ring[at];
-
-		truth->ring[at] = truth->ring[other];
-		truth->ring[other] = seq;
-	}
-	/* All of them had their space before the first of them was counted. */
-	for (uint32_t i = 0; i < n; i++)
-		truth->behind[first + i] = truth->nr_ring;
+	truth->now_ns += rng__range(&truth->rng, 2, 40);
+	while (depth + 1 < truth->contexts && truth->nr < ATTEMPTS &&
+	       rng__chance(&truth->rng, truth->nest_mille))
+		attempt(truth, depth + 1);
 }
 
-static void make_truth(struct truth *truth, struct rng *rng, uint32_t per_mille, uint32_t nest_max)
+static void attempt(struct truth *truth, unsigned depth)
 {
-	uint64_t now_ns = 1000;
-	uint32_t seq = 0;
+	bool is_lost = rng__chance(&truth->rng, truth->per_mille);
+	uint32_t at = truth->nr_ring, seq;
 
-	memset(truth, 0, sizeof(*truth));
-	for (uint32_t i = 0; i < NUMBERS; i++) {
-		now_ns += rng__range(rng, 2, 100);
-		truth->time_ns[i] = now_ns;
-		truth->stamp_ns[i] = now_ns + 1;
-		truth->lost[i] = rng__chance(rng, per_mille);
-	}
-	while (seq < NUMBERS) {
-		uint32_t n = (uint32_t)rng__range(rng, 1, nest_max);
-
-		if (n > NUMBERS - seq)
-			n = NUMBERS - seq;
-		add_nest(truth, rng, seq, n);
-		seq += n;
-	}
-	truth->behind[NUMBERS] = truth->nr_ring;
+	truth->nr_ring += !is_lost;
+	pass(truth, depth);
+	seq = truth->nr++;
+	truth->time_ns[seq] = truth->now_ns;
+	truth->lost[seq] = is_lost;
+	truth->behind[seq] = truth->nr_ring;
+	if (!is_lost)
+		truth->ring[at] = seq;
+	pass(truth, depth);
+	truth->stamp_ns[seq] = truth->now_ns;
+	pass(truth, depth);
 }
 
-/* Some are interrupted between count and stamp, for as long as it takes to count many others. */
-static void cross_stamps(struct truth *truth, struct rng *rng)
+static void make_truth(struct truth *truth)
 {
-	truth->crossed = true;
-	for (uint32_t i = 0; i < NUMBERS; i++)
-		truth->stamp_ns[i] += rng__below(rng, 1000) * rng__below(rng, 2);
+	truth->now_ns = 1000;
+	while (truth->nr < ATTEMPTS) {
+		attempt(truth, 0);
+		truth->now_ns += rng__below(&truth->rng, 50);
+	}
+	truth->sure = truth->contexts <= SEQS_NESTING;
 }
 
-/*
- * Hold what was reported against the truth. Where stamps cross, the stamp before a hole proves
- * nothing about what is in it: then only the upper bound is sure, and the last snapshot.
- */
+/* Hold what was reported against the truth. */
 static void check_holes(const struct truth *truth, uint64_t floor_ns, uint64_t attempts)
 {
 	uint64_t end = 0;
@@ -462,7 +481,7 @@ static void check_holes(const struct truth *truth, uint64_t floor_ns, uint64_t a
 			if (!truth->lost[seq])
 				continue;
 			inside++;
-			assert_true(truth->crossed || truth->time_ns[seq] > hole->from_ns);
+			assert_true(!truth->sure || truth->time_ns[seq] > hole->from_ns);
 			assert_true(truth->time_ns[seq] <= hole->to_ns);
 		}
 		assert_true(inside == hole->missing);
@@ -509,70 +528,75 @@ static void poll(struct reader *r, const struct truth *truth, struct rng *rng, u
 struct run {
 	uint64_t seed, per_poll;
 	uint32_t ahead_max; /* how many positions a P may be ahead of what its S counts */
-	uint32_t per_mille, nest_max;
-	bool crossed;
+	uint32_t per_mille, nest_mille;
+	unsigned contexts;
 };
 
 /* Returns in how many polls a hole had to wait. */
 static unsigned run_model(struct run run)
 {
-	struct truth *truth = malloc(sizeof(*truth));
+	struct truth *truth = calloc(1, sizeof(*truth));
 	struct rng rng = {run.seed};
 	struct reader r = {.t_ns = 900};
 	unsigned waited = 0;
 
 	assert_non_null(truth);
-	make_truth(truth, &rng, run.per_mille, run.nest_max);
-	if (run.crossed)
-		cross_stamps(truth, &rng);
+	truth->rng = rng;
+	truth->per_mille = run.per_mille;
+	truth->nest_mille = run.nest_mille;
+	truth->contexts = run.contexts;
+	make_truth(truth);
 	start(&r.seqs, 0);
 	r.seqs.floor_ns = r.t_ns;
-	while (r.attempts < NUMBERS) {
+	while (r.attempts < truth->nr) {
 		uint64_t attempts = r.attempts + rng__range(&rng, 1, run.per_poll);
 
-		poll(&r, truth, &rng, attempts < NUMBERS ? attempts : NUMBERS, run.ahead_max);
+		poll(&r, truth, &rng, attempts < truth->nr ? attempts : truth->nr, run.ahead_max);
 		waited += r.waiting != 0;
 	}
-	assert_true(r.seqs.seen + r.seqs.lost == NUMBERS);
+	assert_true(r.seqs.seen + r.seqs.lost == truth->nr);
 	assert_true(r.seqs.lost == r.lost);
 	assert_int_equal(r.seqs.count, 0);
-	for (uint32_t seq = 0; seq < NUMBERS; seq += 7)
+	for (uint32_t seq = 0; seq < truth->nr; seq += 7)
 		refuse(&r.seqs, seq);
 	seqs__free(&r.seqs);
 	free(truth);
 	return waited;
 }
 
-/* Losses of all densities, nesting of all depths, polls of all sizes. L10: each in its poll. */
-static void every_shape(bool crossed)
+/* Losses of all densities, nesting of all kinds, polls of all sizes. L10: each in its poll. */
+static void every_shape(const unsigned *contexts, size_t n)
 {
 	const uint32_t densities[] = {0, 1, 50, 300, 500, 800, 990, 1000};
-	const uint32_t nests[] = {1, 2, 3, 10, 300};
 	const uint64_t polls[] = {1, 10, 1000, 5000};
-	uint64_t seed = 1;
+	struct run run = {.ahead_max = 50};
 
 	for (size_t d = 0; d < ARRAY_SIZE(densities); d++)
-		for (size_t n = 0; n < ARRAY_SIZE(nests); n++)
-			for (size_t p = 0; p < ARRAY_SIZE(polls); p++)
-				assert_int_equal(run_model((struct run){
-							 .seed = seed++,
-							 .per_poll = polls[p],
-							 .ahead_max = 50,
-							 .per_mille = densities[d],
-							 .nest_max = nests[n],
-							 .crossed = crossed,
-						 }),
-						 0);
+		for (size_t c = 0; c < n; c++)
+			for (size_t p = 0; p < ARRAY_SIZE(polls); p++) {
+				run.seed++;
+				run.per_poll = polls[p];
+				run.per_mille = densities[d];
+				run.contexts = contexts[c];
+				run.nest_mille = (uint32_t)run.seed * 37 % 300;
+				assert_int_equal(run_model(run), 0);
+			}
 }
 
+/* As contexts nest on a CPU: task, softirq, interrupt, NMI. */
 static void test_model(void **state)
 {
-	every_shape(false);
+	const unsigned contexts[] = {1, 2, SEQS_NESTING};
+
+	every_shape(contexts, ARRAY_SIZE(contexts));
 }
 
-static void test_model_crossed_stamps(void **state)
+/* Tasks that preempt each other in the middle nest deeper: counts are exact all the same. */
+static void test_model_preempted(void **state)
 {
-	every_shape(true);
+	const unsigned contexts[] = {SEQS_NESTING + 1, CONTEXTS_MAX};
+
+	every_shape(contexts, ARRAY_SIZE(contexts));
 }
 
 /* More holes than are remembered: joined, so wider, but each number still inside, and none uncounted. */
@@ -586,7 +610,8 @@ static void test_model_too_many_holes(void **state)
 			.per_poll = seed % 4 ? 9000 + 150 * seed : NUMBERS,
 			.ahead_max = 500 * (uint32_t)seed,
 			.per_mille = 300 + 10 * (uint32_t)seed,
-			.nest_max = seed % 2 ? 2 : 30,
+			.nest_mille = seed % 2 ? 20 : 250,
+			.contexts = SEQS_NESTING,
 		});
 	assert_true(waited > 0); /* this was tried, too */
 }
@@ -670,10 +695,11 @@ int main(void)
 		cmocka_unit_test(test_widen),
 		cmocka_unit_test(test_before_the_start),
 		cmocka_unit_test(test_far_ahead),
+		cmocka_unit_test(test_never_given_out),
 		cmocka_unit_test(test_hostile_stamps),
 		cmocka_unit_test(test_clock_stands_still),
 		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_model_crossed_stamps),
+		cmocka_unit_test(test_model_preempted),
 		cmocka_unit_test(test_model_too_many_holes),
 		cmocka_unit_test(test_single_losses),
 		cmocka_unit_test(test_joined_across_s),
