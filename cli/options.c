@@ -142,8 +142,8 @@ static void fill_tables(const struct command_def *command, struct getopt_tables 
 	char *letter = t->letters;
 	int i = 0;
 
-	/* '+': the first operand ends the options, so that a COMMAND keeps its own. ':': we speak. */
-	letter = stpcpy(letter, "+:h");
+	/* '+': the first operand ends the options. ':': we speak, not getopt. */
+	letter = stpcpy(letter, command->runs_command ? "+:h" : ":h");
 	for (const struct option_def *o = command->options; o->name; o++, i++) {
 		int has_value = o->kind == OPTION_FLAG ? no_argument : required_argument;
 

@@ -38,10 +38,11 @@ struct option_def {
 };
 
 struct command_def {
-	const char *name;		  /* "trace" */
-	const char *synopsis;		  /* what follows "weir trace" */
-	const char *about;		  /* paragraphs before the options */
-	const char *after;		  /* paragraphs after them: examples, exit status */
+	const char *name;     /* "trace" */
+	const char *synopsis; /* what follows "weir trace" */
+	const char *about;    /* paragraphs before the options */
+	const char *after;    /* paragraphs after them: examples, exit status */
+	bool runs_command;    /* the first operand ends the options: what follows is another's */
 	const struct option_def *options; /* ends with name NULL */
 };
 

@@ -130,6 +130,7 @@ static const struct command_def trace_command = {
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).\n"
 		"With COMMAND: its own, 128 + N when signal N ended it, 125 when weir failed, 126 when\n"
 		"COMMAND could not be run, 127 when there is none.",
+	.runs_command = true,
 	.options = trace_options,
 };
 

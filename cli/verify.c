@@ -925,7 +925,7 @@ int cmd_verify(int argc, char **argv)
 	if (operand < 0)
 		return status;
 	if (argc - operand > 1) {
-		SAY("one file at a time, and options before it");
+		SAY("one file at a time: '%s' is one too many", argv[operand + 1]);
 		return NO_VERDICT;
 	}
 	opts.file = operand < argc ? argv[operand] : "-";
