@@ -143,7 +143,9 @@ static void take_run(struct ring *ring, uint64_t head)
 	struct bpf_ringbuf_run run = bpf_ringbuf__run(&ring->rb, head);
 	struct entry *first = ring->queue.e + ring->queue.end, *out = first;
 	uint64_t pos = ring->rb.pos, last_ns = queue__last_ns(&ring->queue);
-	const struct entry *end = first + seqs__room(&ring->seqs);
+	/* No more than there is room for, nor than were counted: neither is for these bytes to say. */
+	uint64_t counted = seqs__room(&ring->seqs), room = ring->queue.cap - ring->queue.end;
+	const struct entry *end = first + (counted < room ? counted : room);
 	uint32_t seq = (uint32_t)ring->seqs.expect;
 	const struct weir_record *rec;
 

@@ -175,7 +175,7 @@ int weir_stream__add_memory_ring(struct weir_stream *s, const struct weir_memory
 	int err;
 
 	if (!memory->size || memory->size & (memory->size - 1) ||
-	    memory->size < BPF_RINGBUF_MIN_RECORD)
+	    memory->size < BPF_RINGBUF_MIN_RECORD || *memory->consumer % BPF_RINGBUF_ALIGN)
 		return -EINVAL;
 	err = room_for(s, source);
 	if (err)
