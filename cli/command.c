@@ -122,6 +122,11 @@ bool command__ended(struct command *command)
 	return command->ended;
 }
 
+void command__wait(struct command *command)
+{
+	reap(command, 0);
+}
+
 int command__status(const struct command *command)
 {
 	if (WIFSIGNALED(command->wait_status))

@@ -31,6 +31,9 @@ int command__start(struct command *command);
 /* Has it ended? Reaps it then. */
 bool command__ended(struct command *command);
 
+/* Wait until it has ended, and reap it. */
+void command__wait(struct command *command);
+
 /* As a shell has it: its exit status, or 128 + the signal that ended it. */
 int command__status(const struct command *command);
 

@@ -581,6 +581,9 @@ static bool start_command(struct trace *t, char **argv)
 /* What COMMAND would have returned to its shell. */
 static int command_status(struct trace *t)
 {
+	/* The probes see it end before its parent can. */
+	if (!probes__alive(t->probes))
+		command__wait(&t->command);
 	/* It may outlive the trace: then there is nothing to say of it. */
 	return command__ended(&t->command) ? command__status(&t->command) : EXIT_OK;
 }
