@@ -5,7 +5,8 @@
  *
  * A string whose page is not in memory can't be read at the entry: a BPF program may not wait for a
  * disk. The call itself brings the page in, so what is missing is remembered, by thread, and read
- * again at the exit, whose record then carries it.
+ * again at the exit, whose record then carries it. An exec that works takes the caller's memory away;
+ * then it is read from the copies that the kernel made for the new program.
  */
 #ifndef WEIR_SYSCALLS_BPF_H
 #define WEIR_SYSCALLS_BPF_H

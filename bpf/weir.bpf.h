@@ -34,6 +34,7 @@
  * events in it that nobody counts.
  *
  * Needs clang -mcpu=v3, Linux 5.19, and a GPL-compatible license (the clock's helper asks for one).
+ * Costs 100 to 110 ns beyond an empty program where reading the clock costs 58.
  */
 #ifndef WEIR_BPF_H
 #define WEIR_BPF_H
@@ -239,7 +240,7 @@ static __always_inline void weir_discard(const struct weir_ticket *t, void *rec)
 /*
  * Write a record whose payload of `len` bytes (bounded, as the verifier wants it) is made elsewhere,
  * in a map's value or on the stack: for strings. The same steps in the same order, and the exact
- * length. Costs some 60 ns more than a constant size. 0, or -ENOSPC: the loss is counted.
+ * length. Costs some 60 ns more than a constant size. 0, or a negative errno: the loss is counted.
  */
 static __always_inline int weir_emit(__u32 class, __u16 type, const void *payload, __u32 len)
 {
