@@ -245,8 +245,6 @@ void seqs__settle(struct seqs *seqs, uint64_t t_ns, uint64_t bound_ns, uint64_t 
 		gone = bounded(seqs, gone, bound_ns);
 		seqs->lost += gone.missing;
 		lost(ctx, &gone);
-		if (hole->first == attempts)
-			break;
 	}
 	if (done) {
 		seqs->count -= done;

@@ -7,8 +7,10 @@
  * does: once the ring is drained up to the P of a snapshot, every number below its S that was not
  * seen is lost, and no other; because a record's space is reserved before its number is taken.
  *
- * Pure. Promises exact counts whatever arrives; the number of holes remembered is bounded, and when
- * it is reached neighbours are joined: their bounds in time become wider, never their count.
+ * Pure. Promises exact counts; the number of holes remembered is bounded, and when it is reached
+ * neighbours are joined: their bounds in time become wider, never their count. What a joined hole
+ * can't tell any more is a number that comes twice, which no ring of the kernel's has: it is taken
+ * for one of the missing, and the sums close all the same.
  */
 #ifndef WEIR_LEDGER_SEQS_H
 #define WEIR_LEDGER_SEQS_H
