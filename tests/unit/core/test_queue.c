@@ -94,6 +94,7 @@ static void expect_as_sorted(const uint64_t *stamps, const uint32_t *seq, size_t
 		queue__push(&q, e, tie, &numbers);
 	}
 	queue__sort(&q, tie, &numbers);
+	assert_false(q.unsorted);
 	qsort(want, n, sizeof(*want), compare);
 	assert_int_equal(queue__count(&q), n);
 	for (size_t i = 0; i < n; i++) {
@@ -177,6 +178,7 @@ static void test_hostile_order(void **state)
 	enum { N = 200000 };
 	uint64_t *stamps = calloc(N, sizeof(*stamps));
 	uint32_t *seq = calloc(N, sizeof(*seq));
+	struct rng rng = {5};
 
 	assert_non_null(stamps);
 	assert_non_null(seq);
@@ -193,6 +195,11 @@ static void test_hostile_order(void **state)
 		stamps[i] = 500;
 	}
 	expect_as_sorted(stamps, seq, N);
+	for (size_t n = 1; n < N; n = n * 3 / 2 + 1) {
+		for (size_t i = 0; i < n; i++)
+			stamps[i] = rng__next(&rng) >> n % 64;
+		expect_as_sorted(stamps, seq, n);
+	}
 	free(stamps);
 	free(seq);
 }

@@ -647,6 +647,26 @@ static void test_single_losses(void **state)
 	seqs__free(&seqs);
 }
 
+/* A number that comes twice into a joined hole is taken once too often: the sums close all the same. */
+static void test_twice_into_a_joined_hole(void **state)
+{
+	const uint64_t n = 4 * SEQS_HOLES_MAX;
+	struct seqs seqs;
+	uint64_t refused = 0;
+
+	start(&seqs, 0);
+	for (uint64_t seq = 1; seq < n; seq += 2)
+		see(&seqs, seq, 10 * seq);
+	for (int again = 0; again < 5; again++)
+		for (uint64_t seq = 1; seq < n; seq += 2)
+			refused += !seqs__see(&seqs, (uint32_t)seq, 10 * seq);
+	settle(&seqs, FAR, FAR, n);
+	assert_true(refused > n);
+	assert_true(seqs.seen + seqs.lost == n);
+	assert_int_equal(seqs.count, 0);
+	seqs__free(&seqs);
+}
+
 /*
  * The hole that S stands in was joined with others: it waits for the next S, and what it holds is
  * older than this snapshot.
@@ -702,6 +722,7 @@ int main(void)
 		cmocka_unit_test(test_model_preempted),
 		cmocka_unit_test(test_model_too_many_holes),
 		cmocka_unit_test(test_single_losses),
+		cmocka_unit_test(test_twice_into_a_joined_hole),
 		cmocka_unit_test(test_joined_across_s),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
