@@ -37,12 +37,17 @@ static struct sink_event make_item(struct printer *printer, const struct weir_ev
 	};
 }
 
-/* Who it is of, as it was then. `idle` is room for the idle task's name, which no record carries. */
+/*
+ * Who it is of, as it was then; *task is that one, or NULL. `idle` is room for the idle task's name,
+ * which no record carries.
+ */
 static void add_task(struct printer *printer, struct sink_event *item,
-		     const struct weir_decoded *decoded, char idle[WEIR_COMM_LEN])
+		     const struct weir_decoded *decoded, char idle[WEIR_COMM_LEN],
+		     struct task_view **task)
 {
-	struct task_view task;
+	struct task_view *known = *task;
 
+	*task = NULL;
 	item->decoded = decoded;
 	item->comm = decoded->comm;
 	if (!decoded->tid) {
@@ -50,16 +55,24 @@ static void add_task(struct printer *printer, struct sink_event *item,
 		item->comm = idle;
 		return;
 	}
-	if (!tasks__find(printer->tasks, decoded->tid, item->event->stamp_ns, &task))
+	if (!tasks__find(printer->tasks, decoded->tid, item->event->stamp_ns, known))
 		return;
+	*task = known;
 	if (!item->comm)
-		item->comm = task.comm;
-	item->container = task.container;
+		item->comm = known->comm;
+	item->container = known->container;
+}
+
+static bool wanted(const struct printer *printer, const struct sink_event *item,
+		   const struct task_view *task, const struct weir_call *call)
+{
+	return !printer->filter || filter__wants(printer->filter, item, task, call);
 }
 
 int printer__record(struct printer *printer, const struct weir_event *event)
 {
 	struct weir_decoded decoded;
+	struct task_view view, *task = &view;
 	struct sink_event item;
 	char idle[WEIR_COMM_LEN];
 	int err;
@@ -70,7 +83,9 @@ int printer__record(struct printer *printer, const struct weir_event *event)
 	if (err)
 		return err;
 	item = make_item(printer, event);
-	add_task(printer, &item, &decoded, idle);
+	add_task(printer, &item, &decoded, idle, &task);
+	if (!wanted(printer, &item, task, NULL))
+		return PRINTER_FILTERED;
 	printer->sink->event(printer->out, &item);
 	return 0;
 }
@@ -79,6 +94,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 {
 	struct weir_event event = call->exit ? *call->exit : *call->enter;
 	struct weir_decoded decoded;
+	struct task_view view, *task = &view;
 	struct sink_event item;
 	char idle[WEIR_COMM_LEN];
 	int err;
@@ -92,7 +108,14 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	event.source = call->source;
 	event.mark = call->mark;
 	item = make_item(printer, &event);
-	add_task(printer, &item, &decoded, idle);
+	if (printer->fdnames) {
+		item.fds = fdnames__call(printer->fdnames, call, &decoded);
+		if (!fdnames__shows(printer->fdnames, call))
+			return 1;
+	}
+	add_task(printer, &item, &decoded, idle, &task);
+	if (!wanted(printer, &item, task, call))
+		return PRINTER_FILTERED;
 	printer->sink->call(printer->out, &item, call);
 	return 0;
 }

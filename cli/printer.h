@@ -5,6 +5,8 @@
 #ifndef WEIR_CLI_PRINTER_H
 #define WEIR_CLI_PRINTER_H
 
+#include "cli/fdnames.h"
+#include "cli/filter.h"
 #include "sinks/out.h"
 #include "sinks/sink.h"
 #include "state/tasks.h"
@@ -16,17 +18,21 @@ struct printer {
 	struct out *out;
 	const struct weir_stream *stream;
 	struct tasks *tasks;
-	const char **source_names; /* by source; filled as they are met */
+	const struct filter *filter; /* NULL: everything */
+	struct fdnames *fdnames;     /* NULL: descriptors stay numbers */
+	const char **source_names;   /* by source; filled as they are met */
 	uint32_t nr_sources;
 };
 
+#define PRINTER_FILTERED 1
+
 /*
- * A record. -EBADMSG: its payload makes no sense and nothing was printed. The sink's errors are in
+ * A record. 0: printed, PRINTER_FILTERED: the filter turned it away. -EBADMSG: its payload makes no sense and nothing was printed. The sink's errors are in
  * out__error().
  */
 int printer__record(struct printer *printer, const struct weir_event *event);
 
-/* A system call with both its halves. -EBADMSG as above. */
+/* A system call with both its halves. -EBADMSG as above; 1: it was not asked for. */
 int printer__call(struct printer *printer, const struct weir_call *call);
 
 /* A gap or a clock step. */

@@ -14,12 +14,19 @@ static const char *next_word(const char *list, char *word, size_t size)
 	return list[len] ? list + len + 1 : NULL;
 }
 
+/* A word less its '!', which takes away what the rest means. */
+static const char *without_bang(const char *word, bool *wanted)
+{
+	*wanted = word[0] != '!';
+	return word + !*wanted;
+}
+
 static bool select_one(const struct command_def *command, struct probes_selection *selection,
-		       const char *group, const char *name)
+		       const char *group, const char *name, bool wanted)
 {
 	char err[256];
 
-	if (!probes__select(selection, group, name, err, sizeof(err)))
+	if (!probes__choose(selection, group, name, wanted, err, sizeof(err)))
 		return true;
 	say(command, "%s", err);
 	return false;
@@ -32,9 +39,16 @@ static bool select_names(const struct command_def *command, struct probes_select
 	const char *names = colon + 1;
 
 	snprintf(group, sizeof(group), "%.*s", (int)(colon - word), word);
+	/* All but what follows. */
+	if (names[0] == '!' && !select_one(command, selection, group, NULL, true))
+		return false;
 	while (names) {
+		const char *event;
+		bool wanted;
+
 		names = next_word(names, name, sizeof(name));
-		if (!select_one(command, selection, group, name))
+		event = without_bang(name, &wanted);
+		if (!select_one(command, selection, group, event, wanted))
 			return false;
 	}
 	return true;
@@ -46,8 +60,12 @@ static bool select_groups(const struct command_def *command, struct probes_selec
 	char group[32];
 
 	while (groups) {
+		const char *one;
+		bool wanted;
+
 		groups = next_word(groups, group, sizeof(group));
-		if (!select_one(command, selection, group, NULL))
+		one = without_bang(group, &wanted);
+		if (!select_one(command, selection, one, NULL, wanted))
 			return false;
 	}
 	return true;
@@ -56,8 +74,10 @@ static bool select_groups(const struct command_def *command, struct probes_selec
 bool selection__events(const struct command_def *command, const struct option_list *words,
 		       const char *otherwise, struct probes_selection *selection)
 {
-	if (!words->count)
-		return select_groups(command, selection, otherwise);
+	/* Taking away begins with what there would be without a word. */
+	if (!words->count || words->at[0][0] == '!')
+		if (!select_groups(command, selection, otherwise))
+			return false;
 	for (unsigned i = 0; i < words->count; i++) {
 		const char *word = words->at[i], *colon = strchr(word, ':');
 
@@ -66,6 +86,20 @@ bool selection__events(const struct command_def *command, const struct option_li
 			return false;
 	}
 	return true;
+}
+
+static int print_item(void *ctx, const struct probes_item *item)
+{
+	printf("%s:%s", item->group, item->event);
+	for (uint32_t i = 0; i < item->nargs; i++)
+		printf("%s%s", i ? ", " : "\t", item->args[i]);
+	printf("%s%s%s\n", item->abi ? " (" : "", item->abi ? item->abi : "", item->abi ? ")" : "");
+	return 0;
+}
+
+void selection__list(void)
+{
+	probes__list(print_item, NULL);
 }
 
 /* The process that a tid belongs to, from /proc; 0: there is none. */

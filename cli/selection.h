@@ -12,9 +12,15 @@
 
 #define SELECTION_PIDS_MAX 4096
 
-/* -e GROUP[,GROUP] or GROUP:NAME[,NAME], again and again; `otherwise` when there is no -e. */
+/*
+ * -e GROUP[,GROUP] or GROUP:NAME[,NAME], again and again; `otherwise` when there is no -e. %CLASS can
+ * stand for a group or a NAME, and '!' in front takes away.
+ */
 bool selection__events(const struct command_def *command, const struct option_list *words,
 		       const char *otherwise, struct probes_selection *selection);
+
+/* Print all that can be selected, a line each, with its arguments. */
+void selection__list(void);
 
 /* -p PID[,PID]: processes that run. `pids` has room for SELECTION_PIDS_MAX. */
 bool selection__pids(const struct command_def *command, const struct option_list *words,

@@ -44,7 +44,8 @@ struct trace_options {
 	struct option_list events, pids;
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
-	bool watermarks, strict, verbose, pair, no_wait;
+	struct filter filter;
+	bool watermarks, strict, verbose, pair, no_wait, list;
 };
 
 struct trace {
@@ -72,13 +73,33 @@ struct trace {
 
 static const struct option_def trace_options[] = {
 	{'e', "events", OPTION_LIST, AT(events), "GROUP[:NAME][,...]",
-	 "what to trace: groups process, sched, signal, sys, or NAMEs of\n"
-	 "one group (a colon claims the rest: -e sys:openat,close);\n"
-	 "repeat -e to mix. Default: process; with -p or COMMAND\n"
+	 "what to trace: groups process, sched, signal, sys, classes of\n"
+	 "calls %file %desc %network %process %memory %signal, or NAMEs\n"
+	 "of one group (a colon claims the rest: -e sys:openat,close);\n"
+	 "! in front takes away (-e 'sys:!futex,!%memory'); repeat -e to\n"
+	 "mix; --list shows all. Default: process; with -p or COMMAND\n"
 	 "process,signal,sys"},
 	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
+	{0, "list", OPTION_FLAG, AT(list), NULL, "print every event with its arguments, and end"},
+	{0, "comm", OPTION_LIST, AT(filter.comms), "GLOB",
+	 "only of threads whose name matches; repeat for more"},
+	{0, "container", OPTION_STRING, AT(filter.container), "ID",
+	 "only in this container: its id or name, or how that begins"},
+	{0, "cgroup", OPTION_STRING, AT(filter.cgroup), "PATH",
+	 "only in this cgroup and those below it"},
+	{0, "uid", OPTION_STRING, AT(filter.user), "USER",
+	 "only of processes that USER (name or number) ran"},
+	{'P', "path", OPTION_LIST, AT(filter.paths), "PATH",
+	 "of system calls, only those with this path as an argument;\n"
+	 "repeat for more"},
+	{0, "failed", OPTION_FLAG, AT(filter.failed), NULL,
+	 "of system calls, only those that failed"},
+	{0, "errno", OPTION_STRING, AT(filter.errno_name), "NAME",
+	 "of system calls, only those that failed with NAME (ENOENT)"},
+	{0, "min-duration", OPTION_DURATION, AT(filter.min_duration_ns), "TIME",
+	 "of system calls, only those that took TIME or longer"},
 	{'o', "output", OPTION_STRING, AT(output), "FILE",
 	 "write there (mode 0600); default: standard output, and standard\n"
 	 "error with COMMAND"},
@@ -183,22 +204,23 @@ static void filter_out(struct trace *t, const struct weir_event *event)
 static int on_call(void *ctx, const struct weir_call *call)
 {
 	const struct weir_event *halves[] = {call->enter, call->exit};
+	void (*fate)(struct trace * t, const struct weir_event *event) = NULL;
 	struct trace *t = ctx;
-	bool broken;
+	int printed;
 
 	/* The clone that a child returns from is its parent's call. */
 	if (enough(t) || call->end == WEIR_CALL_BORN) {
-		for (int i = 0; i < 2; i++)
-			if (halves[i])
-				filter_out(t, halves[i]);
-		return 0;
+		fate = filter_out;
+	} else {
+		printed = printer__call(&t->printer, call);
+		if (printed)
+			fate = printed == PRINTER_FILTERED ? filter_out : give_up;
 	}
-	broken = printer__call(&t->printer, call);
-	for (int i = 0; broken && i < 2; i++)
-		if (halves[i])
-			give_up(t, halves[i]);
-	if (!broken)
+	if (!fate)
 		count_printed(t);
+	for (int i = 0; fate && i < 2; i++)
+		if (halves[i])
+			fate(t, halves[i]);
 	return 0;
 }
 
@@ -229,11 +251,11 @@ static bool selected(struct trace *t, const struct weir_event *event)
 
 static void print_record(struct trace *t, const struct weir_event *event)
 {
-	if (enough(t)) {
+	int printed = enough(t) ? PRINTER_FILTERED : printer__record(&t->printer, event);
+
+	if (printed == PRINTER_FILTERED)
 		filter_out(t, event);
-		return;
-	}
-	if (printer__record(&t->printer, event))
+	else if (printed)
 		give_up(t, event);
 	else
 		count_printed(t);
@@ -312,6 +334,11 @@ static bool split_buffer(struct trace *t)
 	return true;
 }
 
+static bool is_json(const struct trace *t)
+{
+	return !strcmp(t->printer.sink->name, "json");
+}
+
 static bool check_options(struct trace *t)
 {
 	if (!t->opts.format)
@@ -321,6 +348,13 @@ static bool check_options(struct trace *t)
 		SAY("there is no format '%s': text, json or none", t->opts.format);
 		return false;
 	}
+	if (!filter__check(&t->opts.filter, &trace_command))
+		return false;
+	if (filter__needs_calls(&t->opts.filter) && is_json(t) && !t->opts.pair) {
+		SAY("--failed, --errno and --min-duration ask for whole calls: add --pair");
+		return false;
+	}
+	t->printer.filter = &t->opts.filter;
 	if (!t->opts.buffer)
 		t->opts.buffer = DEFAULT_BUFFER;
 	if (!t->opts.string_limit)
@@ -336,11 +370,6 @@ static bool check_options(struct trace *t)
 	       selection__events(&trace_command, &t->opts.events, default_events(t),
 				 &t->selection) &&
 	       selection__pids(&trace_command, &t->opts.pids, t->pids, &t->selection);
-}
-
-static bool is_json(const struct trace *t)
-{
-	return !strcmp(t->printer.sink->name, "json");
 }
 
 /* ---- set up ----------------------------------------------------------------------------------- */
@@ -620,6 +649,10 @@ int cmd_trace(int argc, char **argv)
 	operand = options__parse(&trace_command, argc, argv, &t.opts, &status);
 	if (operand < 0)
 		return status;
+	if (t.opts.list) {
+		selection__list();
+		return EXIT_OK;
+	}
 	t.has_command = operand < argc;
 	if (!check_options(&t))
 		return EXIT_USAGE;

@@ -31,6 +31,13 @@ struct probes_selection {
 int probes__select(struct probes_selection *sel, const char *group, const char *name, char *err,
 		   size_t err_len);
 
+/*
+ * The same, and its opposite: not `wanted`, and what the name means is taken out. A class of system
+ * calls ("%file") stands where a group or a call can.
+ */
+int probes__choose(struct probes_selection *sel, const char *group, const char *name, bool wanted,
+		   char *err, size_t err_len);
+
 /* Something that can be selected. Borrowed: valid during the call only. */
 struct probes_item {
 	const char *group; /* "sched" */

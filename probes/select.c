@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "probes/classes.h"
 #include "probes/fields.h"
 #include "probes/syscalls.h"
 
@@ -26,7 +27,8 @@ static bool is_event(const struct record_desc *desc, const char *name)
 	return false;
 }
 
-static bool select_records(struct probes_selection *sel, enum weir_group group, const char *name)
+static bool select_records(struct probes_selection *sel, enum weir_group group, const char *name,
+			   bool wanted)
 {
 	bool found = false;
 
@@ -35,14 +37,17 @@ static bool select_records(struct probes_selection *sel, enum weir_group group, 
 
 		if (!desc || desc->group != group || (name && !is_event(desc, name)))
 			continue;
-		sel->types |= 1u << type;
+		if (wanted)
+			sel->types |= 1u << type;
+		else
+			sel->types &= ~(1u << type);
 		found = true;
 	}
 	return found;
 }
 
 /* In every ABI of this machine: a 32-bit program's openat is an openat. */
-static bool select_call(struct probes_selection *sel, const struct syscall_desc *call)
+static bool select_call(struct probes_selection *sel, const struct syscall_desc *call, bool wanted)
 {
 	bool found = false;
 
@@ -52,28 +57,42 @@ static bool select_call(struct probes_selection *sel, const struct syscall_desc 
 
 		if (nr < 0)
 			continue;
-		sel->syscalls[abi][nr / 64] |= 1ull << (nr % 64);
+		if (wanted)
+			sel->syscalls[abi][nr / 64] |= 1ull << (nr % 64);
+		else
+			sel->syscalls[abi][nr / 64] &= ~(1ull << (nr % 64));
 		found = true;
 	}
 	return found;
 }
 
 /* A call whose arguments differ between ABIs has several descriptions, one behind the other. */
-static bool select_calls(struct probes_selection *sel, const char *name)
+static bool select_calls(struct probes_selection *sel, const char *name, bool wanted)
 {
 	const struct syscall_desc *call, *end;
 	bool found = false;
 	size_t count;
 
 	if (!name) {
-		memset(sel->syscalls, 0xff, sizeof(sel->syscalls));
+		memset(sel->syscalls, wanted ? 0xff : 0, sizeof(sel->syscalls));
 		return true;
 	}
 	end = syscalls__all(&count) + count;
 	call = syscalls__by_name(name);
 	for (; call && call < end && !strcmp(call->name, name); call++)
-		found |= select_call(sel, call);
+		found |= select_call(sel, call, wanted);
 	return found;
+}
+
+static void select_class(struct probes_selection *sel, int class, bool wanted)
+{
+	const struct syscall_desc *calls;
+	size_t count;
+
+	calls = syscalls__all(&count);
+	for (size_t i = 0; i < count; i++)
+		if (classes__has(class, &calls[i]))
+			select_call(sel, &calls[i], wanted);
 }
 
 static enum weir_group find_group(const char *name)
@@ -270,17 +289,58 @@ static int explain(const char *group, const char *name, char *err, size_t err_le
 	return -ENOENT;
 }
 
+static int explain_class(const char *class, char *err, size_t err_len)
+{
+	int len = snprintf(err, err_len, "there is no class '%s', but", class);
+
+	for (unsigned int i = 0; classes__name(i); i++)
+		if (len >= 0 && (size_t)len < err_len)
+			len += snprintf(err + len, err_len - (size_t)len, " %%%s",
+					classes__name(i));
+	return -ENOENT;
+}
+
+/* "%file", or "sys:%file" */
+static int choose_class(struct probes_selection *sel, const char *class, bool wanted, char *err,
+			size_t err_len)
+{
+	int id = classes__find(class + 1);
+
+	if (id < 0)
+		return explain_class(class, err, err_len);
+	select_class(sel, id, wanted);
+	if (wanted) {
+		select_records(sel, WEIR_GROUP_SYS, NULL, true);
+		sel->groups |= 1u << WEIR_GROUP_SYS;
+	}
+	return 0;
+}
+
+int probes__choose(struct probes_selection *sel, const char *group, const char *name, bool wanted,
+		   char *err, size_t err_len)
+{
+	enum weir_group id;
+
+	if (group[0] == '%' && !name)
+		return choose_class(sel, group, wanted, err, err_len);
+	id = find_group(group);
+	if (id == WEIR_GROUP_NONE)
+		return explain(group, name, err, err_len);
+	if (id == WEIR_GROUP_SYS && name && name[0] == '%')
+		return choose_class(sel, name, wanted, err, err_len);
+	if (id == WEIR_GROUP_SYS && !select_calls(sel, name, wanted))
+		return explain(group, name, err, err_len);
+	/* A call less is not the whole group less. */
+	if (id != WEIR_GROUP_SYS || wanted || !name)
+		if (!select_records(sel, id, id == WEIR_GROUP_SYS ? NULL : name, wanted))
+			return explain(group, name, err, err_len);
+	if (wanted)
+		sel->groups |= 1u << id;
+	return 0;
+}
+
 int probes__select(struct probes_selection *sel, const char *group, const char *name, char *err,
 		   size_t err_len)
 {
-	enum weir_group id = find_group(group);
-
-	if (id == WEIR_GROUP_NONE)
-		return explain(group, name, err, err_len);
-	if (id == WEIR_GROUP_SYS && !select_calls(sel, name))
-		return explain(group, name, err, err_len);
-	if (!select_records(sel, id, id == WEIR_GROUP_SYS ? NULL : name))
-		return explain(group, name, err, err_len);
-	sel->groups |= 1u << id;
-	return 0;
+	return probes__choose(sel, group, name, true, err, err_len);
 }
