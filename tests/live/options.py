@@ -6,6 +6,7 @@ import collections
 import contextlib
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -69,6 +70,7 @@ class Help(Case):
     TRIED = {
         "events", "pid", "output", "format", "pair", "duration", "max-events", "no-wait", "buffer",
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
+        "time", "color",
     }
 
     def test_has_every_option(self):
@@ -94,6 +96,8 @@ class Help(Case):
         self.wrong("--duration takes a time", "-d", "18446744073709551615h")
         self.wrong("--string-limit is at most 4096", "--string-limit", "4097")
         self.wrong("there is no format 'xml': text, json or none", "-f", "xml")
+        self.wrong("there is no --time 'utc': wall, mono, delta or none", "--time", "utc")
+        self.wrong("there is no --color 'red': auto, always or never", "--color", "red")
 
 
 class Events(Case):
@@ -199,13 +203,72 @@ class Output(Case):
 
     def test_formats(self):
         out, said = self.good("-o", "-", "-e", "sys:openat", "cat", "/dev/null")
-        self.assertRegex(out, r'(?m)^\S+ [0-9]+ cat\[[0-9]+\] openat\(.*"/dev/null".*\) = [0-9]+')
+        self.assertRegex(out, r'(?m)^\S+ [0-9]+ cat\[[0-9]+\] +openat\(.*"/dev/null".*\) = [0-9]+')
         self.assertRegex(said, r"\Aproduced ")
         out, said = self.good("-f", "none", "-o", "-", "cat", "/dev/null")
         self.assertEqual(out, "")
         self.assertRegex(said, r"\Aproduced [0-9]+ = delivered [1-9]")
         lines = self.objects("-e", "sys:openat", command=["cat", "/dev/null"])
         self.assertIn("/dev/null", [line["args"].get("filename") for line in lines])
+
+    def text(self, *args):
+        """Lines of a command's trace."""
+        out, _ = self.good("-e", "process", "-o", "-", *args, "true")
+        self.assertGreaterEqual(out.count("\n"), 2)
+        return out.splitlines()
+
+    def test_times(self):
+        """The same events; only what stands before the CPU differs."""
+        for how, form in (("wall", r"[0-2][0-9](:[0-5][0-9]){2}\.[0-9]{9} "),
+                          ("mono", r" *[0-9]+\.[0-9]{9} "),
+                          ("delta", r" *\+[0-9]+\.[0-9]{9} "), ("none", "")):
+            with self.subTest(how):
+                for line in self.text("--time", how):
+                    self.assertRegex(line, rf"\A{form}[0-9]+ \S+\[[0-9]+\] ")
+        self.assertRegex(self.text()[0], r"\A..:..:..\.[0-9]{9} ")
+
+    def test_time_since_boot(self):
+        start = time.monotonic()
+        stamps = [float(line.split()[0]) for line in self.text("--time", "mono")]
+        self.assertTrue(all(start < stamp < time.monotonic() for stamp in stamps), stamps)
+
+    def test_time_since_the_line_before(self):
+        """They add up; the first has none before it."""
+        deltas = [float(line.split()[0]) for line in self.text("--time", "delta")]
+        self.assertEqual(deltas[0], 0)
+        self.assertTrue(all(delta >= 0 for delta in deltas), deltas)
+
+    def on_terminal(self, *args, **environment):
+        """What a terminal is sent."""
+        keyboard, screen = pty.openpty()
+        command = [live.WEIR, "trace", "-e", "process", "-o", "-", *args, "true"]
+        env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+        try:
+            subprocess.run(command, env=dict(env, **environment), stdin=subprocess.DEVNULL,
+                           stdout=screen, stderr=subprocess.DEVNULL, check=True,
+                           timeout=live.PATIENCE_S)
+            # The terminal holds this little until it is read.
+            return os.read(keyboard, 65536)
+        finally:
+            os.close(keyboard)
+            os.close(screen)
+
+    def test_colors(self):
+        """On a terminal, unless NO_COLOR is set to something; elsewhere only when told to."""
+        for colored, args, environment in (
+                (True, (), {}), (True, ("--color", "auto"), {"NO_COLOR": ""}),
+                (False, (), {"NO_COLOR": "1"}), (False, (), {"TERM": "dumb"}),
+                (False, ("--color", "never"), {}),
+                (True, ("--color", "always"), {"NO_COLOR": "1"}), (False, ("-f", "json"), {})):
+            with self.subTest(args=args, **environment):
+                sent = self.on_terminal(*args, **{"TERM": "xterm", **environment})
+                self.assertIn(b"true", sent)
+                self.assertEqual(b"\x1b" in sent, colored, sent)
+        self.assertNotIn("\x1b", "".join(self.text()))
+        plain = re.compile("\x1b\\[[0-9;]*m")
+        colored = self.text("--color", "always", "--time", "none")
+        self.assertIn("\x1b", "".join(colored))
+        self.assertRegex(plain.sub("", colored[0]), r"\A[0-9]+ \S+\[[0-9]+\] +exec /\S+")
 
     def test_pair(self):
         """One object a call, that has the arguments and the result."""
