@@ -1,300 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The probes on the running kernel: what a child does is what the records say, byte for byte.
- *
- * The acts are done by a child, since the test is the reader, whose own events are left out. They
- * tell what they know (process numbers) through shared memory.
+ * The probes on the running kernel: processes, scheduling, selection, loss, and waking the reader.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "acts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <weir/weir.h>
 
-#include "probes/loaded.h"
 #include "probes.skel.h"
-
-#define LIFE_BYTES    (1u << 18)
-#define EVENT_BYTES   (1u << 20)
-#define RECORDS_MAX   65536
-#define CALL_LIMIT_MS 10000
-#define NOWHERE	      ((const char *)8)
-#define TRUE_PATH     "/bin/true"
-
-struct record {
-	uint64_t stamp;
-	uint16_t type;
-	uint32_t len;
-	void *payload;
-};
-
-/* What the acting child writes and the test reads. */
-struct told {
-	pid_t actor, child, other;
-	int ready, go;
-	char script[32];
-};
-
-static struct {
-	struct weir_stream *stream;
-	struct probes *probes;
-	struct record *records;
-	size_t n, seeds;
-	struct weir_seed own_seed;
-	char own_exe[256];
-	struct told *told;
-	char err[512];
-} t;
-
-static int keep(void *ctx, const struct weir_event *event)
-{
-	struct record *r = &t.records[t.n];
-
-	if (event->kind != WEIR_KIND_RECORD || t.n == RECORDS_MAX)
-		return 0;
-	*r = (struct record){event->stamp_ns, event->type, event->len, malloc(event->len)};
-	memcpy(r->payload, event->data, event->len);
-	t.n++;
-	return 0;
-}
-
-static void seed(void *ctx, const struct weir_seed *s, const char *exe, const char *cgroups)
-{
-	t.seeds++;
-	if (s->id.tid != (uint32_t)getpid())
-		return;
-	t.own_seed = *s;
-	snprintf(t.own_exe, sizeof(t.own_exe), "%s", exe ? exe : "");
-	assert_non_null(cgroups);
-	assert_non_null(strchr(cgroups, '/'));
-}
-
-static void open_all(const char *const *what, const uint32_t *pid, size_t event_bytes)
-{
-	struct probes_selection sel = {.string_limit = 64, .pids = pid, .nr_pids = pid ? 1 : 0};
-	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = keep};
-
-	for (; *what; what += 2)
-		assert_int_equal(probes__select(&sel, what[0], what[1], t.err, sizeof(t.err)), 0);
-	t.stream = weir_stream__new(&opts);
-	assert_non_null(t.stream);
-	t.probes = probes__open(&sel, t.err, sizeof(t.err));
-	if (!t.probes)
-		fail_msg("%s", t.err);
-	if (probes__connect(t.probes, t.stream, LIFE_BYTES, event_bytes, t.err, sizeof(t.err)) ||
-	    probes__attach(t.probes, seed, NULL, t.err, sizeof(t.err)))
-		fail_msg("%s", t.err);
-}
-
-/* What to trace, as pairs of group and name. */
-#define OPEN(pid, ...) open_all((const char *const[]){__VA_ARGS__, NULL}, pid, EVENT_BYTES)
-
-/* The end of every test: after detach, nothing is missing and nothing is left (G4). */
-static void close_all(void)
-{
-	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-
-	probes__detach(t.probes);
-	assert_int_equal(weir_stream__close(t.stream), 0);
-	assert_int_equal(weir_stream__ledger(t.stream, &ledger), 0);
-	assert_int_equal(ledger.total.pending, 0);
-	assert_int_equal(weir_account__difference(&ledger.total), 0);
-	assert_int_equal(ledger.total.late, 0);
-	assert_int_equal(ledger.total.failed, ledger.total.lost[WEIR_LOST_RESERVE_FAILED]);
-}
-
-static struct weir_account account(void)
-{
-	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-
-	assert_int_equal(weir_stream__ledger(t.stream, &ledger), 0);
-	return ledger.total;
-}
-
-/* Events of ours that were left out of one class of rings. */
-static uint64_t own_events(const char *class)
-{
-	struct weir_source_info info;
-	uint64_t own = 0;
-
-	for (uint32_t i = 0; weir_stream__source(t.stream, i, &info) == 0; i++) {
-		if (!strncmp(info.name, class, strlen(class)))
-			own += info.account.self;
-	}
-	return own;
-}
-
-static int set_up(void **state)
-{
-	memset(&t, 0, sizeof(t));
-	t.records = calloc(RECORDS_MAX, sizeof(*t.records));
-	t.told = mmap(NULL, sizeof(*t.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	return !t.records || t.told == MAP_FAILED;
-}
-
-static int tear_down(void **state)
-{
-	if (t.probes)
-		probes__free(t.probes);
-	weir_stream__free(t.stream);
-	while (t.n)
-		free(t.records[--t.n].payload);
-	free(t.records);
-	munmap(t.told, sizeof(*t.told));
-	return 0;
-}
-
-/* Start a child that does `act` and ends. */
-static pid_t start(void (*act)(void))
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid) {
-		t.told->actor = pid;
-		return pid;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	act();
-	_exit(0);
-}
-
-static void finish(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	assert_int_equal(weir_stream__flush(t.stream, CALL_LIMIT_MS), 0);
-}
-
-static void run(void (*act)(void))
-{
-	finish(start(act));
-}
-
-/* In the child: an act of its own that has to work out. */
-static void must(bool good)
-{
-	if (!good)
-		_exit(111);
-}
-
-/* In the child: a child of its own; run_child() to its end. */
-static pid_t fork_child(void (*act)(void))
-{
-	pid_t pid = fork();
-
-	must(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	act();
-	_exit(0);
-}
-
-static pid_t run_child(void (*act)(void))
-{
-	pid_t pid = fork_child(act);
-
-	must(waitpid(pid, NULL, 0) == pid);
-	return pid;
-}
-
-static void wait_for(volatile int *flag)
-{
-	while (!*flag)
-		usleep(1000);
-}
-
-/* Payloads begin with who it is about, but for FORK, where that is the second. */
-static const struct weir_task_id *who(const struct record *r)
-{
-	return (const struct weir_task_id *)r->payload + (r->type == WEIR_T_FORK);
-}
-
-/* The first record of a type about a thread, from position `from` on; fails if there is none. */
-static const struct record *find_from(size_t from, enum weir_type type, pid_t tid)
-{
-	for (size_t i = from; i < t.n; i++) {
-		if (t.records[i].type == type && who(&t.records[i])->tid == (uint32_t)tid)
-			return &t.records[i];
-	}
-	fail_msg("no record of type %d about %d", type, tid);
-	return NULL;
-}
-
-static const void *find(enum weir_type type, pid_t tid)
-{
-	return find_from(0, type, tid)->payload;
-}
-
-static size_t count(enum weir_type type, pid_t tid)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t.n; i++)
-		n += t.records[i].type == type && who(&t.records[i])->tid == (uint32_t)tid;
-	return n;
-}
-
-static const struct weir_sys_enter *find_call(long nr, pid_t tid, const struct weir_sys_exit **exit)
-{
-	for (size_t i = 0; i < t.n; i++) {
-		const struct weir_sys_enter *enter = t.records[i].payload;
-
-		if (t.records[i].type != WEIR_T_SYS_ENTER || enter->nr != nr ||
-		    enter->id.tid != (uint32_t)tid)
-			continue;
-		*exit = find_from(i, WEIR_T_SYS_EXIT, tid)->payload;
-		assert_int_equal((*exit)->nr, nr);
-		return enter;
-	}
-	fail_msg("no call %ld by %d", nr, tid);
-	return NULL;
-}
-
-/* The i-th blob behind a record's fixed part, which ends at `first`. */
-static const struct weir_blob *blob(const void *first, int i)
-{
-	const struct weir_blob *b = first;
-
-	while (i--)
-		b = (const struct weir_blob *)((const char *)(b + 1) + ((b->len + 7) & ~7u));
-	return b;
-}
-
-static void assert_bytes(const struct weir_blob *b, int arg, int kind, const void *bytes,
-			 size_t len)
-{
-	assert_int_equal(b->arg, arg);
-	assert_int_equal(b->kind, kind);
-	assert_int_equal(b->flags, 0);
-	assert_int_equal(b->len, len);
-	assert_memory_equal(b + 1, bytes, len);
-}
 
 /* ---- lifecycle ---- */
 
@@ -483,247 +207,6 @@ static void seed_has_those_that_run(void **state)
 	assert_string_equal(t.own_exe, exe);
 }
 
-/* ---- system calls ---- */
-
-/* Touched by the test before its children are there, so that the page is in their memory too. */
-static struct sockaddr_un nobody = {.sun_family = AF_UNIX, .sun_path = "/nowhere/socket"};
-
-static void calls_with_strings(void)
-{
-	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-	/* On the stack: a constant's page may not be in memory yet. */
-	char one[] = "/nowhere/one", another[] = "/nowhere/another";
-
-	syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, another, 0);
-	must(connect(fd, (const struct sockaddr *)&nobody, sizeof(nobody)) < 0);
-	must(syscall(SYS_getppid) > 0);
-}
-
-static void strings_follow_the_call(void **state)
-{
-	const struct weir_sys_enter *enter;
-	const struct weir_sys_exit *exit;
-
-	nobody.sun_path[sizeof(nobody.sun_path) - 1] = 'x';
-	OPEN(NULL, "sys", "renameat2", "sys", "connect", "sys", "getppid");
-	run(calls_with_strings);
-
-	enter = find_call(SYS_renameat2, t.told->actor, &exit);
-	assert_int_equal(enter->abi, WEIR_ABI_NATIVE);
-	assert_int_equal((int)enter->args[0], AT_FDCWD);
-	assert_int_equal(enter->blobs, 2);
-	assert_bytes(blob(enter + 1, 0), 1, WEIR_BLOB_STR, "/nowhere/one", 12);
-	assert_bytes(blob(enter + 1, 1), 3, WEIR_BLOB_STR, "/nowhere/another", 16);
-	assert_int_equal(exit->ret, -ENOENT);
-	assert_int_equal(exit->blobs, 0);
-
-	enter = find_call(SYS_connect, t.told->actor, &exit);
-	assert_bytes(blob(enter + 1, 0), 1, WEIR_BLOB_SOCKADDR, &nobody, sizeof(nobody));
-	assert_int_equal(exit->ret, -ENOENT);
-
-	enter = find_call(SYS_getppid, t.told->actor, &exit);
-	assert_int_equal(enter->blobs, 0);
-	assert_int_equal(exit->ret, getpid());
-	/* Calls that were not asked for are counted, once at each end (G4). */
-	assert_true(account().filtered > 0);
-	close_all();
-}
-
-static void open_names_of_each_length(void)
-{
-	char name[66];
-
-	for (int len = 63; len <= 65; len++) {
-		memset(name, 'n', sizeof(name));
-		name[len] = '\0';
-		syscall(SYS_open, name, O_RDONLY);
-	}
-}
-
-static void strings_are_cut_at_the_limit(void **state)
-{
-	static const struct weir_blob want[] = {
-		{.len = 63}, {.len = 64}, {.len = 64, .flags = WEIR_BLOB_CUT}};
-	size_t seen = 0;
-
-	OPEN(NULL, "sys", "open");
-	run(open_names_of_each_length);
-	for (size_t i = 0; i < t.n; i++) {
-		const struct weir_sys_enter *enter = t.records[i].payload;
-		const struct weir_blob *b = blob(enter + 1, 0);
-
-		if (t.records[i].type != WEIR_T_SYS_ENTER ||
-		    enter->id.tid != (uint32_t)t.told->actor)
-			continue;
-		assert_true(seen < 3);
-		assert_int_equal(b->len, want[seen].len);
-		assert_int_equal(b->flags, want[seen].flags);
-		seen++;
-	}
-	assert_int_equal(seen, 3);
-	close_all();
-}
-
-/* A page of a file that is in no page table yet: what a program's own constants are at first. */
-static char *untouched(const char *bytes, size_t len)
-{
-	char name[] = "/tmp/weir-probes-XXXXXX";
-	int fd = mkstemp(name);
-	char *page;
-
-	must(fd >= 0 && unlink(name) == 0);
-	must(write(fd, bytes, len) == (ssize_t)len);
-	page = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-	must(page != MAP_FAILED);
-	return page;
-}
-
-static void open_untouched(void)
-{
-	syscall(SYS_open, untouched("/nowhere/at/all", 16), O_RDONLY);
-	syscall(SYS_rmdir, NOWHERE);
-}
-
-/* M7, and the count of what can't be read at all. */
-static void string_that_is_not_in_memory(void **state)
-{
-	const struct weir_sys_enter *enter;
-	const struct weir_sys_exit *exit;
-	const struct weir_blob *b;
-
-	OPEN(NULL, "sys", "open", "sys", "rmdir");
-	run(open_untouched);
-
-	enter = find_call(SYS_open, t.told->actor, &exit);
-	b = blob(enter + 1, 0);
-	assert_int_equal(enter->blobs, 1);
-	assert_int_equal(b->flags, WEIR_BLOB_UNREAD);
-	assert_int_equal(b->len, 0);
-	assert_int_equal(exit->ret, -ENOENT);
-	assert_int_equal(exit->blobs, 1);
-	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, "/nowhere/at/all", 15);
-
-	enter = find_call(SYS_rmdir, t.told->actor, &exit);
-	b = blob(enter + 1, 0);
-	assert_int_equal(b->flags, WEIR_BLOB_UNREAD);
-	assert_int_equal(exit->ret, -EFAULT);
-	assert_int_equal(exit->blobs, 0);
-	close_all();
-	assert_true(account().unread >= 1);
-}
-
-static void exec_untouched_file(const char *path)
-{
-	char *const argv[] = {untouched("/nowhere/one", 13), untouched("two", 4), NULL};
-
-	syscall(SYS_execve, untouched(path, strlen(path) + 1), argv, NULL);
-}
-
-static void exec_nothing(void)
-{
-	exec_untouched_file("/nowhere");
-}
-
-static void exec_a_program(void)
-{
-	exec_untouched_file(TRUE_PATH);
-}
-
-static void exec_a_script(void)
-{
-	exec_untouched_file(t.told->script);
-}
-
-static const struct weir_sys_exit *exec_and_look(void (*act)(void))
-{
-	const struct weir_sys_enter *enter;
-	const struct weir_sys_exit *exit;
-
-	OPEN(NULL, "sys", "execve");
-	run(act);
-	enter = find_call(SYS_execve, t.told->actor, &exit);
-	assert_int_equal(enter->blobs, 2);
-	assert_int_equal(blob(enter + 1, 0)->flags, WEIR_BLOB_UNREAD);
-	assert_int_equal(blob(enter + 1, 1)->flags, WEIR_BLOB_UNREAD);
-	return exit;
-}
-
-/* Newer kernels fail before they look at the arguments: these are lost then, and counted. */
-static void exec_that_fails(void **state)
-{
-	const struct weir_sys_exit *exit = exec_and_look(exec_nothing);
-
-	assert_int_equal(exit->ret, -ENOENT);
-	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, "/nowhere", 8);
-	close_all();
-	assert_true(exit->blobs == 2 || (exit->blobs == 1 && account().unread >= 1));
-}
-
-/* The caller's memory is gone, the new program's has copies. */
-static void exec_that_works(void **state)
-{
-	static const char argv[] = "/nowhere/one\0two";
-	const struct weir_sys_exit *exit = exec_and_look(exec_a_program);
-
-	assert_int_equal(exit->ret, 0);
-	assert_int_equal(exit->blobs, 2);
-	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, TRUE_PATH, strlen(TRUE_PATH));
-	assert_bytes(blob(exit + 1, 1), 1, WEIR_BLOB_STRV, argv, sizeof(argv));
-	close_all();
-}
-
-/* A script's interpreter gets other arguments than the call had: better none than those. */
-static void exec_of_a_script(void **state)
-{
-	static const char text[] = "#!/bin/true\n";
-	const struct weir_sys_exit *exit;
-	int fd;
-
-	strcpy(t.told->script, "/tmp/weir-probes-XXXXXX");
-	fd = mkstemp(t.told->script);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	fchmod(fd, 0700);
-	close(fd);
-	exit = exec_and_look(exec_a_script);
-	unlink(t.told->script);
-	assert_int_equal(exit->ret, 0);
-	assert_int_equal(exit->blobs, 1);
-	assert_bytes(blob(exit + 1, 0), 0, WEIR_BLOB_STR, t.told->script, strlen(t.told->script));
-	close_all();
-	assert_true(account().unread >= 1);
-}
-
-#ifdef __x86_64__
-static void call_by_the_32_bit_door(void)
-{
-	long ret;
-
-	__asm__ volatile("int $0x80"
-			 : "=a"(ret)
-			 : "0"(64 /* getppid */), "b"(0x11111111l), "c"(0x22222222l),
-			   "d"(0x33333333l), "S"(0x44444444l), "D"(0x55555555l)
-			 : "r8", "r9", "r10", "r11", "memory");
-	must(ret == getppid());
-}
-
-static void calls_of_32_bits(void **state)
-{
-	static const uint64_t args[] = {0x11111111, 0x22222222, 0x33333333, 0x44444444, 0x55555555};
-	const struct weir_sys_enter *enter;
-	const struct weir_sys_exit *exit;
-
-	OPEN(NULL, "sys", "getppid");
-	run(call_by_the_32_bit_door);
-	enter = find_call(64, t.told->actor, &exit);
-	assert_int_equal(enter->abi, WEIR_ABI_32);
-	assert_int_equal(exit->abi, WEIR_ABI_32);
-	assert_memory_equal(enter->args, args, sizeof(args));
-	assert_int_equal(exit->ret, getpid());
-	close_all();
-}
-#endif
-
 /* ---- scheduling ---- */
 
 static void sleep_and_move(void)
@@ -841,9 +324,9 @@ static void only_the_selected_and_their_children(void **state)
 	assert_int_equal(probes__alive(t.probes), 0);
 	close_all();
 
-	find_call(SYS_getppid, t.told->child, &exit);
+	exit = find(WEIR_T_SYS_EXIT, t.told->child);
 	assert_int_equal(exit->ret, pid);
-	find_call(SYS_getppid, t.told->other, &exit);
+	exit = find(WEIR_T_SYS_EXIT, t.told->other);
 	assert_int_equal(exit->ret, pid);
 	for (size_t i = 0; i < t.n; i++)
 		assert_true(is_family(who(&t.records[i])->pid));
@@ -931,13 +414,6 @@ static void call_many(void)
 {
 	for (int i = 0; i < 1000; i++)
 		syscall(SYS_getppid);
-}
-
-static void start_to_end(void (*act)(void))
-{
-	pid_t pid = start(act);
-
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void call_when_told(void)
@@ -1029,7 +505,6 @@ static void refusal_names_the_way_out(void **state)
 
 int main(void)
 {
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(exec_is_told_whole),
 		CASE(long_argv_is_cut),
@@ -1037,15 +512,6 @@ int main(void)
 		CASE(threads_are_not_processes),
 		CASE(exec_by_a_thread),
 		CASE(seed_has_those_that_run),
-		CASE(strings_follow_the_call),
-		CASE(strings_are_cut_at_the_limit),
-		CASE(string_that_is_not_in_memory),
-		CASE(exec_that_fails),
-		CASE(exec_that_works),
-		CASE(exec_of_a_script),
-#ifdef __x86_64__
-		CASE(calls_of_32_bits),
-#endif
 		CASE(switches_wakeups_and_moves),
 		CASE(only_the_selected_and_their_children),
 		CASE(a_selection_that_is_gone),
