@@ -111,7 +111,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	if (printer->fdnames) {
 		item.fds = fdnames__call(printer->fdnames, call, &decoded);
 		if (!fdnames__shows(printer->fdnames, call))
-			return 1;
+			return PRINTER_FILTERED;
 	}
 	add_task(printer, &item, &decoded, idle, &task);
 	if (!wanted(printer, &item, task, call))

@@ -32,7 +32,7 @@ struct printer {
  */
 int printer__record(struct printer *printer, const struct weir_event *event);
 
-/* A system call with both its halves. -EBADMSG as above; 1: it was not asked for. */
+/* A system call with both its halves. Returns as above. */
 int printer__call(struct printer *printer, const struct weir_call *call);
 
 /* A gap or a clock step. */

@@ -45,7 +45,7 @@ struct trace_options {
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	struct filter filter;
-	bool watermarks, strict, verbose, pair, no_wait, list;
+	bool watermarks, strict, verbose, pair, fds, no_wait, list;
 };
 
 struct trace {
@@ -105,6 +105,9 @@ static const struct option_def trace_options[] = {
 	 "error with COMMAND"},
 	{'f', "format", OPTION_STRING, AT(format), "FORMAT",
 	 "text (default), json (an object a line), or none (only count)"},
+	{'y', "fds", OPTION_FLAG, AT(fds), NULL,
+	 "print what descriptors stand for: paths, sockets, directories;\n"
+	 "in JSON with --pair, which it implies"},
 	{0, "time", OPTION_STRING, AT(time), "HOW",
 	 "in text: wall (default), mono (since boot), delta (since the\n"
 	 "line before) or none"},
@@ -265,10 +268,14 @@ static int on_event(void *ctx, const struct weir_event *event)
 {
 	struct trace *t = ctx;
 	bool wanted;
+	int err;
 
 	if (event->kind != WEIR_KIND_RECORD) {
 		notice(t, event);
-		return t->calls ? calls__apply(t->calls, event) : 0;
+		err = t->calls ? calls__apply(t->calls, event) : 0;
+		if (t->printer.fdnames)
+			fdnames__apply(t->printer.fdnames, event);
+		return err;
 	}
 	if (event->type <= WEIR_T_LIFE_MAX)
 		tasks__apply(t->printer.tasks, event);
@@ -280,6 +287,8 @@ static int on_event(void *ctx, const struct weir_event *event)
 		give_up(t, event);
 		return 0;
 	}
+	if (t->printer.fdnames)
+		fdnames__apply(t->printer.fdnames, event);
 	if (wanted && !(t->calls && is_half_of_call(event)))
 		print_record(t, event);
 	return 0;
@@ -427,7 +436,7 @@ static bool open_files(struct trace *t)
 
 static bool open_calls(struct trace *t)
 {
-	if (!t->printer.sink->call || (is_json(t) && !t->opts.pair))
+	if (!t->printer.sink->call || (is_json(t) && !t->opts.pair && !t->opts.fds))
 		return true;
 	t->calls = calls__new(0, on_call, t);
 	return t->calls;
@@ -463,12 +472,27 @@ static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, co
 	tasks__seed(t->printer.tasks, seed, exe, cgroups);
 }
 
+/* Processes that are about to be traced are looked at before they go on. */
+static bool open_fdnames(struct trace *t)
+{
+	t->printer.fdnames = fdnames__new(&t->selection);
+	if (!t->printer.fdnames)
+		return false;
+	for (uint32_t i = 0; i < t->selection.nr_pids; i++)
+		fdnames__meet(t->printer.fdnames, t->pids[i]);
+	return true;
+}
+
 static bool start(struct trace *t)
 {
 	char err[512];
 
 	if (!open_stream(t))
 		return false;
+	if (t->calls && t->opts.fds && !open_fdnames(t)) {
+		SAY("out of memory");
+		return false;
+	}
 	t->probes = probes__open(&t->selection, err, sizeof(err));
 	if (!t->probes ||
 	    probes__connect(t->probes, t->stream, t->life_bytes, t->event_bytes, err,
@@ -587,6 +611,7 @@ static void free_trace(struct trace *t)
 	out__free(t->printer.out);
 	probes__free(t->probes);
 	calls__free(t->calls);
+	fdnames__free(t->printer.fdnames);
 	weir_stream__free(t->stream);
 	tasks__free(t->printer.tasks);
 	cgroupfs__close(t->cgroupfs);

@@ -569,6 +569,29 @@ static void call_result(struct out *out, const struct weir_decoded *d, const str
 							  : ",\"no_return\":true");
 }
 
+/* "fds": what the descriptors in args and result stand for, where that is known. */
+static void call_fds(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
+{
+	const char *open = ",\"fds\":{";
+
+	for (uint32_t i = 0; i < d->nargs; i++) {
+		if (!fds->arg[i])
+			continue;
+		out__str(out, open);
+		name(out, d->args[i].name);
+		out__char(out, ':');
+		name(out, fds->arg[i]);
+		open = ",";
+	}
+	if (fds->result) {
+		out__str(out, open);
+		string_member(out, "\"result\":", fds->result, strlen(fds->result));
+		open = ",";
+	}
+	if (*open == ',' && !open[1])
+		out__char(out, '}');
+}
+
 /* One object a call. It has a seq only where it stands at a record of its own: at its exit. */
 static int json_call(struct out *out, const struct sink_event *se, const struct weir_call *call)
 {
@@ -589,6 +612,8 @@ static int json_call(struct out *out, const struct sink_event *se, const struct 
 		args(out, d);
 	else
 		out__str(out, ",\"args\":null");
+	if (se->fds)
+		call_fds(out, d, se->fds);
 	container(out, se);
 	marks(out, se->event->mark);
 	out__str(out, "}\n");

@@ -12,14 +12,21 @@
 
 struct out;
 
+/* What the descriptors of a call stand for: NULL where that is not known, or it is none. */
+struct sink_fds {
+	const char *arg[WEIR_ARGS_MAX];
+	const char *result;
+};
+
 /* An event with all that is known of it. Borrowed: valid during the call only. */
 struct sink_event {
 	const struct weir_event *event;
 	const struct weir_decoded *decoded; /* NULL unless event->kind is WEIR_KIND_RECORD */
 	int64_t wall_ns;
-	const char *source;    /* "cpu0"; NULL for the whole machine */
-	const char *comm;      /* NUL-padded to 16 or NUL-terminated; NULL: unknown */
-	const char *container; /* full id or unit name; NULL: none */
+	const char *source;	    /* "cpu0"; NULL for the whole machine */
+	const char *comm;	    /* NUL-padded to 16 or NUL-terminated; NULL: unknown */
+	const char *container;	    /* full id or unit name; NULL: none */
+	const struct sink_fds *fds; /* of a call; NULL: nobody has asked */
 };
 
 struct sink_ops {

@@ -117,7 +117,19 @@ static void raw(struct out *out, const struct weir_arg *arg)
 	}
 }
 
-static void arguments(struct out *out, const struct weir_decoded *d)
+/* </etc/passwd> */
+static void opened(struct out *out, const char *name)
+{
+	if (!name)
+		return;
+	out__char(out, '<');
+	text__paint(out, TEXT_STR);
+	text__safe(out, name, strlen(name));
+	text__paint(out, TEXT_PLAIN);
+	out__char(out, '>');
+}
+
+static void arguments(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
 {
 	bool any = false;
 
@@ -135,6 +147,8 @@ static void arguments(struct out *out, const struct weir_decoded *d)
 			raw(out, arg);
 		else
 			text__value(out, arg);
+		if (fds)
+			opened(out, fds->arg[i]);
 	}
 }
 
@@ -205,11 +219,15 @@ static void duration(struct out *out, uint64_t ns)
 }
 
 /* What stands behind the arguments, for each way in which a call can end. */
-static void ending(struct out *out, const struct weir_decoded *d, const struct weir_call *call)
+static void ending(struct out *out, const struct sink_event *se, const struct weir_call *call)
 {
+	const struct weir_decoded *d = se->decoded;
+
 	switch (call->end) {
 	case WEIR_CALL_RETURNED:
 		result(out, d);
+		if (se->fds)
+			opened(out, se->fds->result);
 		duration(out, call->exit->stamp_ns - call->enter->stamp_ns);
 		break;
 	case WEIR_CALL_BORN:
@@ -241,12 +259,12 @@ int text__call(struct out *out, const struct sink_event *se, const struct weir_c
 	text__paint(out, TEXT_PLAIN);
 	if (d->has_args) {
 		out__char(out, '(');
-		arguments(out, d);
+		arguments(out, d, se->fds);
 		out__char(out, ')');
 	} else {
 		out__str(out, "(?)");
 	}
-	ending(out, d, call);
+	ending(out, se, call);
 	text__container(out, se);
 	text__marks(out, se->event);
 	out__char(out, '\n');
