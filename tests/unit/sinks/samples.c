@@ -99,6 +99,7 @@ static void whole_calls(struct out *out)
 {
 	struct weir_decoded d = {
 		.name = "syscall", .group = WEIR_GROUP_SYS, .syscall = "openat", .nr = 257};
+	struct sink_fds fds = {.arg = {[3] = "/\xff\\"}, .result = "tcp"};
 	struct weir_event enter = {.stamp_ns = 5, .source = 1, .cpu = 1};
 	struct weir_event exit = {.stamp_ns = UINT64_MAX, .seq = UINT64_MAX, .cpu = 0};
 	int end, of_all;
@@ -121,6 +122,7 @@ static void whole_calls(struct out *out)
 		for (of_all = 0; of_all <= !has_exit; of_all++) {
 			se.source = of_all ? NULL : "cpu1";
 			se.comm = of_all ? NULL : "\xff";
+			se.fds = of_all ? NULL : &fds;
 			sink__find("json")->call(out, &se, &call);
 		}
 	}

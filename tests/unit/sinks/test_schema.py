@@ -67,7 +67,7 @@ class Schema(unittest.TestCase):
             self.assert_bad(value)
 
     def test_no_key_too_few(self):
-        optional = {"cpu", "comm", "container", "late", "ahead", "unread", "cut", "bound", "abi"}
+        optional = {"fds", "cpu", "comm", "container", "late", "ahead", "unread", "cut", "bound", "abi"}
         for line in self.lines:
             value = json.loads(line)
             # A gap of the whole machine has no source, and some have no numbers.

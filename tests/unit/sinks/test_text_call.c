@@ -225,6 +225,34 @@ static void test_ends(void **state)
 	assert_string_equal(ending(WEIR_CALL_OPEN), "read(fd: 3) <unfinished>");
 }
 
+/* What a descriptor stands for may be any bytes, and is not always known. */
+static void test_descriptors(void **state)
+{
+	struct sink_fds fds = {.arg = {"/etc/\x1b[2J", NULL, "/"}, .result = "tcp"};
+	struct weir_call call = {.enter = &enter, .exit = &leave};
+	struct sink_event se = {.event = &leave, .decoded = &d, .comm = "sh", .fds = &fds};
+
+	begin("x", 5);
+	raw("fd", WEIR_TAG_FD, NULL, 3);
+	raw("to", WEIR_TAG_FD, NULL, 4);
+	raw("dfd", WEIR_TAG_DIRFD, NULL, (uint32_t)AT_FDCWD);
+	d.has_args = d.has_ret = true;
+	sink__find("text")->call(c.out, &se, &call);
+	assert_non_null(strstr(capture__take(&c),
+			       " x(fd: 3</etc/\\x1b[2J>, to: 4, dfd: AT_FDCWD</>) "
+			       "= 5<tcp> <0.500us>\n"));
+	sink__find("json")->call(c.out, &se, &call);
+	assert_non_null(strstr(capture__take(&c),
+			       ",\"fds\":{\"fd\":\"/etc/\\u001b[2J\",\"dfd\":\"/\","
+			       "\"result\":\"tcp\"}"));
+	fds = (struct sink_fds){.result = "tcp"};
+	sink__find("json")->call(c.out, &se, &call);
+	assert_non_null(strstr(capture__take(&c), ",\"fds\":{\"result\":\"tcp\"}"));
+	fds = (struct sink_fds){0};
+	sink__find("json")->call(c.out, &se, &call);
+	assert_null(strstr(capture__take(&c), "\"fds\""));
+}
+
 static void test_colors(void **state)
 {
 	struct style style = {.color = true, .time = STYLE_NO_TIME};
@@ -309,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_results),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_colors),
 		cmocka_unit_test(test_a_line_is_two_events),
 		cmocka_unit_test(test_random),
