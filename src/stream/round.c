@@ -36,6 +36,16 @@ static void take_snapshot(struct weir_stream *s)
 	s->bound_ns = stream__now(s);
 }
 
+/* Refused reserves that the producers have counted, beyond those that are told as lost. */
+static uint64_t refused_untold(const struct ring *ring)
+{
+	uint64_t failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_ACQUIRE);
+	uint64_t told = ring->lost[WEIR_LOST_RESERVE_FAILED];
+
+	failed -= ring->failed_start;
+	return failed > told ? failed - told : 0;
+}
+
 /*
  * How many of the missing were refused by the ring. A record whose bytes made no sense has a number,
  * too, which we could not read: its hole is not the ring's fault, and the producers' count of refused
@@ -43,31 +53,31 @@ static void take_snapshot(struct weir_stream *s)
  */
 static uint64_t refused_of(const struct ring *ring, uint64_t missing)
 {
-	uint64_t failed, told = ring->lost[WEIR_LOST_RESERVE_FAILED];
+	uint64_t untold;
 
 	if (!ring->broken)
 		return missing;
-	failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_ACQUIRE) - ring->failed_start;
-	if (failed <= told)
-		return 0;
-	return missing < failed - told ? missing : failed - told;
+	untold = refused_untold(ring);
+	return missing < untold ? missing : untold;
 }
 
 /*
  * A producer may stand between its attempt and its failure when a hole is told: then that one passed
- * for broken. The count has caught up by now, and so does the account; only the gap's cause stays.
+ * for broken. When the count has caught up, so does the account; only the gap's cause stays.
  */
 static void correct_blame(struct ring *ring)
 {
-	uint64_t failed, told = ring->lost[WEIR_LOST_RESERVE_FAILED], moved;
+	uint64_t untold, unsettled, moved;
 
 	if (!ring->broken)
 		return;
-	failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_ACQUIRE) - ring->failed_start;
-	/* Failures of attempts that are not settled yet are none of these losses. */
-	if (__atomic_load_n(&ring->counters->attempts, __ATOMIC_ACQUIRE) != ring->seqs.settled)
-		return;
-	moved = failed > told ? failed - told : 0;
+	untold = refused_untold(ring);
+	/* Read after it: so many of them, at most, are not among these losses yet. */
+	unsettled = __atomic_load_n(&ring->counters->attempts, __ATOMIC_ACQUIRE) -
+		    ring->seqs.settled;
+	moved = untold > unsettled ? untold - unsettled : 0;
+	if (moved > ring->lost[WEIR_LOST_BROKEN])
+		moved = ring->lost[WEIR_LOST_BROKEN];
 	ring->lost[WEIR_LOST_RESERVE_FAILED] += moved;
 	ring->lost[WEIR_LOST_BROKEN] -= moved;
 }
@@ -372,7 +382,6 @@ static void announce(struct weir_stream *s, uint64_t watermark_ns)
 	if (watermark_ns <= s->watermark_ns)
 		return;
 	s->watermark_ns = watermark_ns;
-	s->stopped.stamp_ns = 0; /* the watermark has passed it */
 	if (s->on_watermark)
 		s->on_watermark(s->ctx, watermark_ns, WEIR_ORDER_EXACT);
 	retire__run(&s->retire, watermark_ns);

@@ -107,6 +107,7 @@ void oracle__call_begins(struct oracle *o, enum oracle_call call)
 
 		r->entry_counters = ring->buffer.shared->counters;
 		r->entry_failed = ring->failed;
+		r->entry_broken = ring->broken;
 		r->entry_discarded = ring->discarded;
 		r->limit = ring->nlog;
 		r->head = r->end = sim_ring__producer(ring);
@@ -641,6 +642,39 @@ static uint64_t sum_of(const uint64_t *counts, int n)
 	return sum;
 }
 
+/* Nothing was tried since the call began, and no producer stands between attempt and failure. */
+static bool is_settled(const struct sim_ring *ring, const struct oracle_ring *r)
+{
+	const struct weir_counters *is = &ring->buffer.shared->counters;
+
+	return r->entry_counters.attempts == is->attempts &&
+	       r->entry_counters.failed == ring->failed;
+}
+
+/*
+ * Holes without a cause of their own. The producers' count of failures is what tells refused attempts
+ * from broken records, and it runs behind the attempts: which of the two is known when all is settled,
+ * that they are one of them always.
+ */
+static void check_refused_and_broken(struct oracle *o, const struct sim_ring *ring,
+				     const struct oracle_ring *r, const struct weir_account *a,
+				     bool complete)
+{
+	uint64_t refused = a->lost[WEIR_LOST_RESERVE_FAILED];
+	uint64_t broken = a->lost[WEIR_LOST_BROKEN] - r->moved_lost[WEIR_LOST_BROKEN];
+	bool exact = complete && (!ring->broken || is_settled(ring, r));
+
+	check_between(o, ring, "lost, reserve failed",
+		      exact ? r->entry_failed : r->told[WEIR_LOST_RESERVE_FAILED], refused,
+		      ring->failed);
+	check_between(o, ring, "lost, broken", exact ? r->entry_broken : 0, broken,
+		      exact ? ring->broken : ring->broken + ring->failed);
+	check_between(o, ring, "lost, reserve failed or broken",
+		      complete ? r->entry_failed + r->entry_broken
+			       : r->told[WEIR_LOST_RESERVE_FAILED] + r->told[WEIR_LOST_BROKEN],
+		      refused + broken, ring->failed + ring->broken);
+}
+
 /*
  * One ring's account. The right side is bounded by what the log says; with the sum closed, pending
  * is bounded too. `complete`: the call drained the ring to the head that it found.
@@ -653,7 +687,6 @@ static void check_account(struct oracle *o, uint32_t index, const struct weir_ac
 	const struct weir_counters *was = &r->entry_counters;
 	const struct weir_counters *is = &ring->buffer.shared->counters;
 	uint64_t moved = r->moved_filtered + sum_of(r->moved_lost, WEIR_LOST_CAUSES);
-	uint64_t told = r->told[WEIR_LOST_RESERVE_FAILED];
 	int i;
 
 	r->held = a->lost[WEIR_LOST_HELD];
@@ -676,13 +709,11 @@ static void check_account(struct oracle *o, uint32_t index, const struct weir_ac
 	check_between(o, ring, "filtered",
 		      was->filtered + r->moved_filtered + (complete ? r->entry_discarded : 0),
 		      a->filtered, is->filtered + r->moved_filtered + ring->discarded);
-	check_between(o, ring, "lost, reserve failed",
-		      complete && !ring->broken ? r->entry_failed : told,
-		      a->lost[WEIR_LOST_RESERVE_FAILED], ring->failed);
+	check_refused_and_broken(o, ring, r, a, complete);
 	for (i = 0; i < WEIR_LOST_CAUSES; i++) {
-		if (i == WEIR_LOST_RESERVE_FAILED)
+		if (i == WEIR_LOST_RESERVE_FAILED || i == WEIR_LOST_BROKEN)
 			continue;
-		if (i == WEIR_LOST_HELD || i == WEIR_LOST_BROKEN)
+		if (i == WEIR_LOST_HELD)
 			check_between(o, ring, weir_cause__name(i), r->told[i] + r->moved_lost[i],
 				      a->lost[i], is->attempts);
 		else

@@ -54,7 +54,7 @@ struct oracle_ring {
 	uint64_t moved_filtered, moved_lost[WEIR_LOST_CAUSES];
 
 	struct weir_counters entry_counters;
-	uint64_t entry_failed, entry_discarded;
+	uint64_t entry_failed, entry_broken, entry_discarded;
 };
 
 /* Runs that were skipped at some moment, not told of yet. */
