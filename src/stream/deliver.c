@@ -162,7 +162,7 @@ static uint8_t late_mark(const struct weir_stream *s, const struct place *place)
 {
 	bool behind = s->watermark_ns && place->stamp_ns <= s->watermark_ns;
 
-	return behind || !is_after(place, &s->stopped) ? WEIR_MARK_LATE : 0;
+	return behind || is_after(&s->stopped, place) ? WEIR_MARK_LATE : 0;
 }
 
 /* The callback ended the poll here: nothing is announced, but order goes on from this place. */
@@ -426,7 +426,7 @@ static size_t deliver_after_stop(struct weir_stream *s, const struct merge_run *
 
 	while (i < run->count && !*err && merge_run__stamp_ns(run, i) <= s->stopped.stamp_ns) {
 		struct place place = place_of(s, run, i);
-		bool late = !is_after(&place, &s->stopped);
+		bool late = is_after(&s->stopped, &place);
 
 		ring_of(s->active[lane_number(run, i)])->late += late;
 		i += deliver_keys(s, run, i, i + 1, late ? WEIR_MARK_LATE : 0, err);
@@ -443,7 +443,7 @@ static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, in
 		count = deliver_keys(s, run, 0, late, WEIR_MARK_LATE, err);
 	for (size_t i = 0; i < count; i++)
 		ring_of(s->active[lane_number(run, i)])->late++;
-	if (s->stopped.stamp_ns && !*err)
+	if (!*err)
 		count += deliver_after_stop(s, run, count, err);
 	if (!*err)
 		count += deliver_keys(s, run, count, run->count, 0, err);

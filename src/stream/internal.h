@@ -156,7 +156,7 @@ struct weir_stream {
 	struct clock_offsets offsets; /* history of wall - stamp */
 	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
 	uint64_t start_ns, watermark_ns;
-	struct place stopped; /* the last record of a poll that the callback ended; stamp 0: none */
+	struct place stopped; /* the last event of a poll that the callback ended */
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */

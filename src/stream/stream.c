@@ -413,15 +413,22 @@ static void add_cpu(struct weir_stream *s, int cpu)
 		make_rings(s, &s->groups[i], &only);
 }
 
-/* A CPU is at work before anybody hears that it is back: the hole ends before its first record. */
+/*
+ * A CPU is at work before anybody hears that it is back: the hole ends before its first record, or
+ * with it where the stream has come so near that before it would be late.
+ */
 static uint64_t back_since(const struct weir_stream *s, const struct ring *ring)
 {
 	const struct queue *q = &ring->queue;
 	size_t before = queue__until(q, ring->offline_since_ns);
+	uint64_t first_ns;
+	bool near;
 
-	if (before < queue__count(q))
-		return q->e[q->first + before].stamp_ns - 1;
-	return stream__now(s);
+	if (before == queue__count(q))
+		return stream__now(s);
+	first_ns = q->e[q->first + before].stamp_ns;
+	near = first_ns - 1 <= s->watermark_ns || first_ns - 1 <= s->stopped.stamp_ns;
+	return near ? first_ns : first_ns - 1;
 }
 
 void weir_stream__cpu_changed(struct weir_stream *s, int cpu, bool online)

@@ -861,6 +861,24 @@ static void g1_callback_stops_under_load(void **state)
 	model__end(m);
 }
 
+/* G1, G4: the return of a CPU becomes known when a stopped poll has come to its first record. */
+static void g1_callback_stops_before_a_return(void **state)
+{
+	struct model *m = model__with_rings(2);
+
+	model__at(m, 1000);
+	model__cpu_changed(m, 1, false);
+	model__feed(m, "1400#0 1450#0 1500#0 1500#1");
+	m->on_event = stop_at_each;
+	assert_int_equal(model__poll_at(m, 2000), -ENOSPC);
+	m->on_event = NULL;
+	model__expect(m, "1400#0 1450#0 1500#0");
+	model__cpu_changed(m, 1, true);
+	model__poll_at(m, 3000);
+	model__expect(m, "1500#1 (1000,1500]#1*0");
+	model__end(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -902,6 +920,7 @@ int main(void)
 		cmocka_unit_test(g1_a_ring_joins),
 		cmocka_unit_test(g1_callback_stops_the_poll),
 		cmocka_unit_test(g1_callback_stops_under_load),
+		cmocka_unit_test(g1_callback_stops_before_a_return),
 	};
 	int r = cmocka_run_group_tests_name("model: order", tests, NULL, NULL);
 

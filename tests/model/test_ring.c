@@ -4,6 +4,7 @@
  *
  * B2 is O16 in test_order.c, B3 is O20 there.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "model.h"
@@ -187,6 +188,53 @@ static void b4_broken_and_refused(void **state)
 		if (i % 13 == 0)
 			model__poll(m);
 	}
+	model__end(m);
+}
+
+/*
+ * B4, G4: a hole is told while a producer stands between its attempt and its failure. That there are
+ * two is known, and when it has gone on, which of them is which.
+ */
+static void b4_refused_and_not_counted_yet(void **state)
+{
+	struct model *m = model__with_rings(1);
+	struct sim_emit refused;
+
+	model__at(m, 1000);
+	emit_bare(model__ring(m, 0), 8);
+	sim_emit__begin(&refused, model__ring(m, 0), &(struct sim_what){.refuse = true});
+	sim_emit__run(&refused, SIM_COUNT_FAILED);
+	model__poll_at(m, 2000);
+	sim_emit__run(&refused, SIM_DONE);
+	model__poll_at(m, 3000);
+	assert_int_equal(model__source(m, 0).account.lost[WEIR_LOST_RESERVE_FAILED], 1);
+	assert_int_equal(model__source(m, 0).account.lost[WEIR_LOST_BROKEN], 1);
+	model__end(m);
+}
+
+static int stop(struct model *m, const struct weir_event *event)
+{
+	return event->kind == WEIR_KIND_GAP ? -EIO : 0;
+}
+
+/* B4, G1: one hole, two causes, two gaps in one place: the second is not late behind the first. */
+static void b4_stopped_between_two_causes(void **state)
+{
+	struct model *m = model__with_rings(1);
+	struct sim_ring *ring = model__ring(m, 0);
+
+	model__at(m, 1000);
+	emit(ring, 8, false);
+	sim__refuse(ring, 1);
+	emit_bare(ring, 8);
+	model__at(m, 1500);
+	emit(ring, 8, false);
+	m->on_event = stop;
+	assert_int_equal(model__poll_at(m, 2000), -EIO);
+	m->on_event = NULL;
+	model__expect(m, "1000#0 (0,1500]#0*1");
+	model__poll_at(m, 3000);
+	model__expect(m, "(0,1500]#0*1 1500#0");
 	model__end(m);
 }
 
@@ -390,6 +438,8 @@ int main(void)
 		cmocka_unit_test(g5_full_rings),
 		cmocka_unit_test(b4_shorter_than_its_head),
 		cmocka_unit_test(b4_broken_and_refused),
+		cmocka_unit_test(b4_refused_and_not_counted_yet),
+		cmocka_unit_test(b4_stopped_between_two_causes),
 		cmocka_unit_test(b4_impossible_lengths),
 		cmocka_unit_test(b4_length_up_to_the_head),
 		cmocka_unit_test(g8_wrong_seq),

@@ -174,6 +174,23 @@ static void w4_offline_cpu(void **state)
 	model__end(m);
 }
 
+/* W4, G2: the hole of a CPU that is back is not late, however near the watermark has come. */
+static void w4_back_next_to_the_watermark(void **state)
+{
+	struct model *m = model__with_rings(2);
+
+	model__at(m, 1000);
+	model__cpu_changed(m, 1, false);
+	model__at(m, 1999);
+	sim__put_now(model__ring(m, 1), 8);
+	model__poll_at(m, 2000);
+	assert_int_equal(model__watermark(m), 1998);
+	model__cpu_changed(m, 1, true);
+	model__poll_at(m, 3000);
+	model__expect(m, "1999#1 (1000,1999]#1*0");
+	model__end(m);
+}
+
 /* W4: one that never produces does not hold it, and one that is always full does not (O17). */
 static int fill_up(struct model *m, const struct weir_event *event)
 {
@@ -424,6 +441,7 @@ int main(void)
 		cmocka_unit_test(w2_made_up_120),
 		cmocka_unit_test(w3_a_limit_for_each_poll),
 		cmocka_unit_test(w4_offline_cpu),
+		cmocka_unit_test(w4_back_next_to_the_watermark),
 		cmocka_unit_test(w4_silent_and_always_full_rings),
 		cmocka_unit_test(w5_retired_at_150_not_at_149),
 		cmocka_unit_test(w5_retire_in_stamp_order),
