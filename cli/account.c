@@ -28,29 +28,36 @@ static struct weir_source_info *all_sources(const struct weir_stream *stream, ui
 	return infos;
 }
 
-int account__write(const struct weir_stream *stream, int fd, bool json)
+int account__put(const struct weir_stream *stream, struct out *out, bool json)
 {
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
 	struct sink_ledger_extra extra = {.self_cpu_ns = own_cpu_ns()};
 	struct weir_source_info *infos;
-	struct out *out = out__new(fd, 0, NULL, 0);
-	int err;
 
 	weir_stream__ledger(stream, &ledger);
 	infos = all_sources(stream, ledger.sources, &extra.n);
+	if (!infos)
+		return -ENOMEM;
 	extra.sources = infos;
-	err = out && infos ? 0 : -ENOMEM;
+	if (json)
+		sink__ledger_json(out, &ledger, &extra);
+	else
+		sink__ledger_text(out, &ledger, &extra);
+	free(infos);
+	return 0;
+}
+
+int account__write(const struct weir_stream *stream, int fd, bool json)
+{
+	struct out *out = out__new(fd, 0, NULL, 0);
+	int err = out ? account__put(stream, out, json) : -ENOMEM;
+
 	if (!err) {
-		if (json)
-			sink__ledger_json(out, &ledger, &extra);
-		else
-			sink__ledger_text(out, &ledger, &extra);
 		out__char(out, '\n');
 		out__end(out, false, WEIR_SOURCE_NONE);
 		err = out__flush(out);
 	}
 	out__free(out);
-	free(infos);
 	return err;
 }
 

@@ -7,6 +7,11 @@
 
 #include <weir/stream.h>
 
+struct out;
+
+/* What there is so far: one line for people, or one JSON object; neither has a newline. 0 or -ENOMEM. */
+int account__put(const struct weir_stream *stream, struct out *out, bool json);
+
 /* One line to a descriptor. 0 or -errno. */
 int account__write(const struct weir_stream *stream, int fd, bool json);
 

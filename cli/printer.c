@@ -99,7 +99,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	char idle[WEIR_COMM_LEN];
 	int err;
 
-	if (!printer->sink->call)
+	if (!printer->sink->call && !printer->counts)
 		return 0;
 	err = probes__decode_call(call, &decoded);
 	if (err)
@@ -116,7 +116,10 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	add_task(printer, &item, &decoded, idle, &task);
 	if (!wanted(printer, &item, task, call))
 		return PRINTER_FILTERED;
-	printer->sink->call(printer->out, &item, call);
+	if (printer->counts)
+		counts__add(printer->counts, call, &item);
+	if (printer->sink->call)
+		printer->sink->call(printer->out, &item, call);
 	return 0;
 }
 

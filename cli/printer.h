@@ -5,6 +5,7 @@
 #ifndef WEIR_CLI_PRINTER_H
 #define WEIR_CLI_PRINTER_H
 
+#include "cli/counts.h"
 #include "cli/fdnames.h"
 #include "cli/filter.h"
 #include "sinks/out.h"
@@ -19,6 +20,7 @@ struct printer {
 	const struct weir_stream *stream;
 	struct tasks *tasks;
 	const struct filter *filter; /* NULL: everything */
+	struct counts *counts;	     /* NULL: calls are not counted */
 	struct fdnames *fdnames;     /* NULL: descriptors stay numbers */
 	const char **source_names;   /* by source; filled as they are met */
 	uint32_t nr_sources;

@@ -45,7 +45,7 @@ struct trace_options {
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	struct filter filter;
-	bool watermarks, strict, verbose, pair, fds, no_wait, list;
+	bool watermarks, strict, verbose, pair, fds, summary, summary_only, no_wait, list;
 };
 
 struct trace {
@@ -64,6 +64,7 @@ struct trace {
 	struct style style;
 	int out_fd, ledger_fd; /* ledger_fd -1: none was asked for */
 
+	uint64_t drawn_ns; /* the table of -c, on a terminal */
 	uint64_t printed;
 	uint64_t last_watermark_ns; /* printed */
 	bool printed_since_watermark;
@@ -108,6 +109,12 @@ static const struct option_def trace_options[] = {
 	{'y', "fds", OPTION_FLAG, AT(fds), NULL,
 	 "print what descriptors stand for: paths, sockets, directories;\n"
 	 "in JSON with --pair, which it implies"},
+	{'c', "summary-only", OPTION_FLAG, AT(summary_only), NULL,
+	 "count system calls instead of printing them: how many, how many\n"
+	 "failed, how long they took. Each second on a terminal (but for\n"
+	 "COMMAND's), and at the end. Default events: sys"},
+	{'C', "summary", OPTION_FLAG, AT(summary), NULL,
+	 "print the lines, and that table at the end"},
 	{0, "time", OPTION_STRING, AT(time), "HOW",
 	 "in text: wall (default), mono (since boot), delta (since the\n"
 	 "line before) or none"},
@@ -312,7 +319,10 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 
 static const char *default_events(const struct trace *t)
 {
-	return t->has_command || t->opts.pids.count ? "process,signal,sys" : "process";
+	if (t->opts.summary_only)
+		return "sys";
+	return t->has_command || t->opts.pids.count || t->opts.summary ? "process,signal,sys"
+								       : "process";
 }
 
 static size_t floor_power_of_two(uint64_t n)
@@ -345,7 +355,21 @@ static bool split_buffer(struct trace *t)
 
 static bool is_json(const struct trace *t)
 {
-	return !strcmp(t->printer.sink->name, "json");
+	return !strcmp(t->opts.format, "json");
+}
+
+/* -c is a sink of its own, which takes whole calls and nothing else. */
+static bool check_summary(struct trace *t)
+{
+	if (t->opts.summary && !t->opts.summary_only && !strcmp(t->opts.format, "json")) {
+		SAY("-C prints lines for people; in JSON there is -c, one object");
+		return false;
+	}
+	if (t->opts.summary_only) {
+		t->printer.sink = sink__find("none");
+		t->opts.pair = true;
+	}
+	return true;
 }
 
 static bool check_options(struct trace *t)
@@ -357,8 +381,9 @@ static bool check_options(struct trace *t)
 		SAY("there is no format '%s': text, json or none", t->opts.format);
 		return false;
 	}
-	if (!filter__check(&t->opts.filter, &trace_command))
+	if (!check_summary(t) || !filter__check(&t->opts.filter, &trace_command))
 		return false;
+	t->opts.pair |= t->opts.fds;
 	if (filter__needs_calls(&t->opts.filter) && is_json(t) && !t->opts.pair) {
 		SAY("--failed, --errno and --min-duration ask for whole calls: add --pair");
 		return false;
@@ -436,7 +461,11 @@ static bool open_files(struct trace *t)
 
 static bool open_calls(struct trace *t)
 {
-	if (!t->printer.sink->call || (is_json(t) && !t->opts.pair && !t->opts.fds))
+	bool counted = t->opts.summary || t->opts.summary_only;
+
+	if (counted && !(t->printer.counts = counts__new()))
+		return false;
+	if (!counted && (!t->printer.sink->call || (is_json(t) && !t->opts.pair)))
 		return true;
 	t->calls = calls__new(0, on_call, t);
 	return t->calls;
@@ -545,6 +574,22 @@ static bool over(struct trace *t, uint64_t end_ns)
 	return stop__requested || now_ns() >= end_ns || out__error(t->printer.out) || all_ended(t);
 }
 
+/* The terminal is COMMAND's, too, if there is one. */
+static bool is_live(const struct trace *t)
+{
+	return t->opts.summary_only && !t->has_command && !is_json(t) && isatty(t->out_fd);
+}
+
+static void refresh(struct trace *t)
+{
+	uint64_t now = now_ns();
+
+	if (!is_live(t) || now - t->drawn_ns < NSEC_PER_SEC)
+		return;
+	t->drawn_ns = now;
+	counts__draw(t->printer.counts, t->stream, t->printer.out, t->out_fd);
+}
+
 static int run(struct trace *t)
 {
 	uint64_t end_ns = t->opts.duration_ns ? now_ns() + t->opts.duration_ns : UINT64_MAX;
@@ -555,6 +600,7 @@ static int run(struct trace *t)
 		if (count < 0 && count != -EINTR)
 			return count;
 		out__flush(t->printer.out);
+		refresh(t);
 		if (stop__ledger_wanted())
 			account__write(t->stream, STDERR_FILENO, is_json(t));
 	}
@@ -579,6 +625,12 @@ static int finish(struct trace *t)
 		SAY("the last events could not be read: %s", strerror(-err));
 	if (t->calls)
 		calls__finish(t->calls, now_ns());
+	if (is_live(t))
+		counts__wipe(t->printer.out);
+	else if (t->opts.summary && !t->opts.summary_only)
+		out__char(t->printer.out, '\n');
+	if (t->printer.counts)
+		counts__print(t->printer.counts, t->stream, t->printer.out, is_json(t));
 	out__flush(t->printer.out);
 	out__unwritten(t->printer.out, count_unwritten, t);
 	return err;
@@ -612,6 +664,7 @@ static void free_trace(struct trace *t)
 	probes__free(t->probes);
 	calls__free(t->calls);
 	fdnames__free(t->printer.fdnames);
+	counts__free(t->printer.counts);
 	weir_stream__free(t->stream);
 	tasks__free(t->printer.tasks);
 	cgroupfs__close(t->cgroupfs);

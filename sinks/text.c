@@ -216,6 +216,25 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		out__str(out, "...");
 }
 
+char *text__put_duration(char *p, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+	size_t u = 0;
+	uint32_t part;
+
+	while (u < 2 && ns < units[u].ns)
+		u++;
+	part = (uint32_t)(ns % units[u].ns / (units[u].ns / 1000));
+	p = put_u64(p, ns / units[u].ns);
+	*p++ = '.';
+	*p++ = (char)('0' + part / 100);
+	p = put_2(p, part % 100);
+	return stpcpy(p, units[u].name);
+}
+
 void text__syscall_name(struct out *out, const struct weir_decoded *d)
 {
 	if (d->syscall) {

@@ -26,6 +26,10 @@ void text__container(struct out *out, const struct sink_event *se);
 /* " late", " ahead" */
 void text__marks(struct out *out, const struct weir_event *event);
 
+/* 1.234ms: three digits behind the point, of the unit that leaves fewest before it. */
+#define TEXT_DURATION_MAX 20
+char *text__put_duration(char *p, uint64_t ns);
+
 void text__syscall_name(struct out *out, const struct weir_decoded *d);
 void text__value(struct out *out, const struct weir_arg *arg);
 /* With quotes. */

@@ -194,26 +194,11 @@ static void result(struct out *out, const struct weir_decoded *d)
 		out__i64(out, d->ret);
 }
 
-/* Three digits behind the point, of the unit that leaves fewest before it. */
 static void duration(struct out *out, uint64_t ns)
 {
-	static const struct {
-		uint64_t ns;
-		const char *name;
-	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
-	size_t u = 0;
-	uint32_t part;
-
-	while (u < 2 && ns < units[u].ns)
-		u++;
-	part = (uint32_t)(ns % units[u].ns / (units[u].ns / 1000));
 	text__paint(out, TEXT_DIM);
 	out__str(out, " <");
-	out__u64(out, ns / units[u].ns);
-	out__char(out, '.');
-	out__char(out, (char)('0' + part / 100));
-	out__used(out, put_2(out__room(out, 2), part % 100));
-	out__str(out, units[u].name);
+	out__used(out, text__put_duration(out__room(out, TEXT_DURATION_MAX), ns));
 	out__char(out, '>');
 	text__paint(out, TEXT_PLAIN);
 }
