@@ -61,15 +61,17 @@ static inline void count_digits(struct digits *digits, uint64_t key, unsigned sh
 	digits->high[key >> (shift + DIGIT_BITS) & DIGIT_MASK]++;
 }
 
-static void sum_up(place_t *count)
+static void sum_up(struct digits *digits)
 {
-	place_t sum = 0;
+	place_t low = 0, high = 0;
 
 	for (size_t i = 0; i < DIGIT_VALUES; i++) {
-		place_t here = count[i];
+		place_t low_here = digits->low[i], high_here = digits->high[i];
 
-		count[i] = sum;
-		sum = (place_t)(sum + here);
+		digits->low[i] = low;
+		digits->high[i] = high;
+		low = (place_t)(low + low_here);
+		high = (place_t)(high + high_here);
 	}
 }
 
@@ -79,8 +81,7 @@ static inline void sort_by_digits(uint64_t *keys, uint64_t *spare, size_t n, str
 {
 	const unsigned low = shift, high = shift + DIGIT_BITS;
 
-	sum_up(digits->low);
-	sum_up(digits->high);
+	sum_up(digits);
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++)
 		spare[digits->low[keys[i] >> low & DIGIT_MASK]++] = keys[i];

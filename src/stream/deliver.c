@@ -197,10 +197,10 @@ static int deliver_notice(struct weir_stream *s)
 
 /* Does the notice stand before this record? */
 static bool notice_first(const struct notice *notice, const struct ring *ring,
-			 const struct weir_record *rec, uint64_t stamp_ns)
+			 const struct weir_record *rec)
 {
-	if (notice->stamp_ns != stamp_ns)
-		return notice->stamp_ns < stamp_ns;
+	if (notice->stamp_ns != rec->stamp)
+		return notice->stamp_ns < rec->stamp;
 	if (notice->source != ring->source)
 		return notice->source < ring->source;
 	return notice->seq < seqs__widen(&ring->seqs, rec->seq);
@@ -235,27 +235,35 @@ static void settle_lane(struct ring *ring, const struct lane *lane)
 	ring->queue.first = first;
 }
 
-/* The next record of lane `number`, on its way into the cache. */
-static inline __attribute__((always_inline)) const struct weir_record *fetch(
-	struct lane *lanes, struct queue *const *queues, size_t number)
+static size_t lane_number(const struct merge_run *run, size_t i)
 {
-	struct lane *lane = &lanes[number];
-	const struct entry *e = lane->next++;
-	const struct weir_record *rec;
-
-	if (__builtin_expect(!lane->bytes, 0))
-		rec = ring__record(ring_of(queues[number]), e->pos);
-	else
-		rec = (const struct weir_record *)(lane->bytes + e->pos + BPF_RINGBUF_HDR);
-	__builtin_prefetch(rec);
-	__builtin_prefetch((const uint8_t *)rec + CACHE_LINE);
-	return rec;
+	return run->key[i] & run->number_mask;
 }
 
-static inline void fill_event(struct weir_event *event, const struct lane *lane,
-			      const struct weir_record *rec, uint64_t stamp_ns)
+/* A record on its way into the cache. */
+struct fetched {
+	const struct weir_record *rec;
+	const struct lane *lane;
+};
+
+/* Ask for the record that a key stands for, long before it is used. */
+static inline __attribute__((always_inline)) struct fetched fetch(const struct weir_stream *s,
+								  struct lane *lane)
 {
-	event->stamp_ns = stamp_ns;
+	uint64_t pos = (lane->next++)->pos;
+	const uint8_t *at = lane->bytes + pos + BPF_RINGBUF_HDR;
+
+	if (__builtin_expect(!lane->bytes, 0))
+		at = (const uint8_t *)ring__record(s->by_source[lane->source], pos);
+	__builtin_prefetch(at);
+	__builtin_prefetch(at + CACHE_LINE);
+	return (struct fetched){(const struct weir_record *)at, lane};
+}
+
+static inline void fill_event(struct weir_event *event, const struct weir_record *rec,
+			      const struct lane *lane)
+{
+	event->stamp_ns = rec->stamp;
 	event->seq = lane->expect + (uint64_t)(int64_t)(int32_t)(rec->seq - (uint32_t)lane->expect);
 	event->data = rec + 1;
 	event->len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR);
@@ -273,7 +281,7 @@ int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry
 	open_lane(&lane, ring);
 	ring->ahead++;
 	ring->delivered++;
-	fill_event(&event, &lane, ring__record(ring, e.pos), e.stamp_ns);
+	fill_event(&event, ring__record(ring, e.pos), &lane);
 	return s->on_event(s->ctx, &event);
 }
 
@@ -284,41 +292,34 @@ int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry
 static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, size_t from,
 			   size_t until, uint8_t mark, int *err)
 {
-	const struct merge_run keys = *run;
-	struct queue *const *queues = s->active;
+	const uint64_t *key = run->key, number_mask = run->number_mask;
 	struct lane *lanes = s->lanes;
-	const struct weir_record *window[FETCH_AHEAD];
+	struct fetched window[FETCH_AHEAD];
 	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = mark};
 	uint64_t compare_from_ns = notice_from(s);
 	size_t i = from, fetched = from;
 	int result = 0;
 
-	for (; fetched < until && fetched < from + FETCH_AHEAD; fetched++) {
-		size_t number = keys.key[fetched] & keys.number_mask;
-
-		window[fetched % FETCH_AHEAD] = fetch(lanes, queues, number);
-	}
+	for (; fetched < until && fetched < from + FETCH_AHEAD; fetched++)
+		window[fetched % FETCH_AHEAD] = fetch(s, &lanes[key[fetched] & number_mask]);
 	while (i < until && !result) {
-		size_t number = keys.key[i] & keys.number_mask;
-		const struct weir_record *rec = window[i % FETCH_AHEAD];
-		uint64_t stamp_ns = merge_run__stamp_ns(&keys, i);
+		struct fetched *place = &window[i % FETCH_AHEAD];
 
-		if (__builtin_expect(stamp_ns >= compare_from_ns, 0) &&
-		    notice_first(next_notice(s), ring_of(queues[number]), rec, stamp_ns)) {
+		if (__builtin_expect(place->rec->stamp >= compare_from_ns, 0) &&
+		    notice_first(next_notice(s), s->by_source[place->lane->source], place->rec)) {
 			result = deliver_notice(s);
 			compare_from_ns = notice_from(s);
 			continue;
 		}
-		fill_event(&event, &lanes[number], rec, stamp_ns);
-		if (fetched < until) {
-			number = keys.key[fetched++] & keys.number_mask;
-			window[i % FETCH_AHEAD] = fetch(lanes, queues, number);
-		}
+		fill_event(&event, place->rec, place->lane);
+		if (fetched < until)
+			*place = fetch(s, &lanes[key[fetched++] & number_mask]);
 		i++;
 		result = s->on_event(s->ctx, &event);
 	}
+	/* What was fetched and not delivered is the lanes' next again. */
 	while (fetched > i)
-		lanes[keys.key[--fetched] & keys.number_mask].next--;
+		lanes[key[--fetched] & number_mask].next--;
 	*err = result;
 	return i - from;
 }
@@ -383,11 +384,6 @@ static size_t count_late(const struct weir_stream *s, const struct merge_run *ru
 	       merge_run__stamp_ns(run, late) <= s->watermark_ns)
 		late++;
 	return late;
-}
-
-static size_t lane_number(const struct merge_run *run, size_t i)
-{
-	return run->key[i] & run->number_mask;
 }
 
 /* Where a record stands in the stream. */
