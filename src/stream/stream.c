@@ -421,12 +421,14 @@ static uint64_t back_since(const struct weir_stream *s, const struct ring *ring)
 {
 	const struct queue *q = &ring->queue;
 	size_t before = queue__until(q, ring->offline_since_ns);
-	uint64_t first_ns;
+	uint64_t now_ns = stream__now(s), first_ns;
 	bool near;
 
 	if (before == queue__count(q))
-		return stream__now(s);
+		return now_ns;
 	first_ns = q->e[q->first + before].stamp_ns;
+	if (first_ns > now_ns) /* A stamp that was made up. */
+		return now_ns;
 	near = first_ns - 1 <= s->watermark_ns || first_ns - 1 <= s->stopped.stamp_ns;
 	return near ? first_ns : first_ns - 1;
 }

@@ -387,6 +387,7 @@ static void run_round(uint64_t seed)
 static void o19_fixed_seeds(void **state)
 {
 	static const uint64_t found[] = {
+		2488243931987511205ull,	 /* a CPU is back, and its first stamp is made up */
 		4236519665984502185ull,	 /* a CPU's return is told behind a stopped poll */
 		12824231501656394752ull, /* a poll is stopped at a stamp of 0 */
 		15003081302340273529ull, /* and next to the watermark */
