@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_loss.c - L1 to L10 and the ledger (G4).
+ * test_loss.c - L1 to L11 and the ledger (G4).
  *
  * L3 is test_threads.c. Not here: L2's second half and L7, which rings of this kind don't have; the
  * reset of state (L1), files (L6) and signals (L5), which are not the stream's.
@@ -339,8 +339,8 @@ static void l8_random_nesting(void **state)
 	model__end(m);
 }
 
-/* G4: the gap's bounds hold also where the loss nests in the record before it, in seq order. */
-static void g4_loss_inside_the_record_before_it(void **state)
+/* L11: the gap's bounds hold also where the loss nests in the record before it, in seq order. */
+static void l11_loss_inside_the_record_before_it(void **state)
 {
 	struct model *m = model__with_rings(1);
 	struct sim_emit outer;
@@ -486,7 +486,7 @@ int main(void)
 		cmocka_unit_test(l8_at_every_pair_of_steps),
 		cmocka_unit_test(l8_seq_seen_before_its_predecessor),
 		cmocka_unit_test(l8_random_nesting),
-		cmocka_unit_test(g4_loss_inside_the_record_before_it),
+		cmocka_unit_test(l11_loss_inside_the_record_before_it),
 		cmocka_unit_test(g4_loss_between_t_and_the_counter),
 		cmocka_unit_test(l9_skipped),
 		cmocka_unit_test(l10_ten_of_a_thousand),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_order.c - O1 to O23 on rings of the `reserve` kind (G1, G2, G3, G5, G7).
+ * test_order.c - O1 to O24 on rings of the `reserve` kind (G1, G2, G3, G5, G7).
  *
  * O5 with grace(d) and with the rcu fence is not here: those fences are not this reader's. O19 is
  * test_property.c, O21 with real writers is test_threads.c.
@@ -819,13 +819,13 @@ static void g1_a_ring_joins(void **state)
 	model__end(m);
 }
 
-/* G1, G4: a callback that stops the poll has its event; the rest comes, once, in order. */
+/* O24, G4: a callback that stops the poll has its event; the rest comes, once, in order. */
 static int stop_at_each(struct model *m, const struct weir_event *event)
 {
 	return m->oracle.calls % 3 == 0 ? -ENOSPC : 0;
 }
 
-static void g1_callback_stops_the_poll(void **state)
+static void o24_callback_stops_the_poll(void **state)
 {
 	struct model *m = model__with_rings(4);
 	int i, stopped = 0;
@@ -844,8 +844,8 @@ static void g1_callback_stops_the_poll(void **state)
 	model__end(m);
 }
 
-/* G1: the same while producers go on and the rings fill: what was given back is still there. */
-static void g1_callback_stops_under_load(void **state)
+/* O24: the same while producers go on and the rings fill: what was given back is still there. */
+static void o24_callback_stops_under_load(void **state)
 {
 	struct model *m = model__with_rings(3);
 	int i;
@@ -861,8 +861,8 @@ static void g1_callback_stops_under_load(void **state)
 	model__end(m);
 }
 
-/* G1, G4: the return of a CPU becomes known when a stopped poll has come to its first record. */
-static void g1_callback_stops_before_a_return(void **state)
+/* O24, M2: the return of a CPU becomes known when a stopped poll has come to its first record. */
+static void o24_callback_stops_before_a_return(void **state)
 {
 	struct model *m = model__with_rings(2);
 
@@ -918,9 +918,9 @@ int main(void)
 		cmocka_unit_test(g6_flush_of_a_busy_ring),
 		cmocka_unit_test(g6_close_is_the_end),
 		cmocka_unit_test(g1_a_ring_joins),
-		cmocka_unit_test(g1_callback_stops_the_poll),
-		cmocka_unit_test(g1_callback_stops_under_load),
-		cmocka_unit_test(g1_callback_stops_before_a_return),
+		cmocka_unit_test(o24_callback_stops_the_poll),
+		cmocka_unit_test(o24_callback_stops_under_load),
+		cmocka_unit_test(o24_callback_stops_before_a_return),
 	};
 	int r = cmocka_run_group_tests_name("model: order", tests, NULL, NULL);
 

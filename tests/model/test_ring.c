@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_ring.c - B1 to B4, with F2 and F4 as they apply to BPF ring buffers (G5, G8).
+ * test_ring.c - B1 to B5, with F2 and F4 as they apply to BPF ring buffers (G5, G8).
  *
  * B2 is O16 in test_order.c, B3 is O20 there.
  */
@@ -170,8 +170,8 @@ static void b4_shorter_than_its_head(void **state)
 	model__end(m);
 }
 
-/* B4: the same with losses around: how many of each is known, by the two counts of the kernel. */
-static void b4_broken_and_refused(void **state)
+/* B5: the same with losses around: how many of each is known, by the two counts of the kernel. */
+static void b5_broken_and_refused(void **state)
 {
 	struct model *m = model__with_rings(1);
 	struct sim_ring *ring = model__ring(m, 0);
@@ -192,10 +192,10 @@ static void b4_broken_and_refused(void **state)
 }
 
 /*
- * B4, G4: a hole is told while a producer stands between its attempt and its failure. That there are
+ * B5, G4: a hole is told while a producer stands between its attempt and its failure. That there are
  * two is known, and when it has gone on, which of them is which.
  */
-static void b4_refused_and_not_counted_yet(void **state)
+static void b5_refused_and_not_counted_yet(void **state)
 {
 	struct model *m = model__with_rings(1);
 	struct sim_emit refused;
@@ -217,8 +217,8 @@ static int stop(struct model *m, const struct weir_event *event)
 	return event->kind == WEIR_KIND_GAP ? -EIO : 0;
 }
 
-/* B4, G1: one hole, two causes, two gaps in one place: the second is not late behind the first. */
-static void b4_stopped_between_two_causes(void **state)
+/* B5, O24: one hole, two causes, two gaps in one place: the second is not late behind the first. */
+static void b5_stopped_between_two_causes(void **state)
 {
 	struct model *m = model__with_rings(1);
 	struct sim_ring *ring = model__ring(m, 0);
@@ -437,9 +437,9 @@ int main(void)
 		cmocka_unit_test(g5_positions_wrap),
 		cmocka_unit_test(g5_full_rings),
 		cmocka_unit_test(b4_shorter_than_its_head),
-		cmocka_unit_test(b4_broken_and_refused),
-		cmocka_unit_test(b4_refused_and_not_counted_yet),
-		cmocka_unit_test(b4_stopped_between_two_causes),
+		cmocka_unit_test(b5_broken_and_refused),
+		cmocka_unit_test(b5_refused_and_not_counted_yet),
+		cmocka_unit_test(b5_stopped_between_two_causes),
 		cmocka_unit_test(b4_impossible_lengths),
 		cmocka_unit_test(b4_length_up_to_the_head),
 		cmocka_unit_test(g8_wrong_seq),

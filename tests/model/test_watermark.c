@@ -174,7 +174,7 @@ static void w4_offline_cpu(void **state)
 	model__end(m);
 }
 
-/* W4, G2: the hole of a CPU that is back is not late, however near the watermark has come. */
+/* W4, M2: the hole of a CPU that is back is not late, however near the watermark has come. */
 static void w4_back_next_to_the_watermark(void **state)
 {
 	struct model *m = model__with_rings(2);
