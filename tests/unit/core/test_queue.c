@@ -227,7 +227,9 @@ static void test_room(void **state)
 	for (uint32_t i = 0; i < 60; i++)
 		put(&q, &numbers, cap + i, (uint32_t)cap + i);
 	assert_int_equal(queue__room(&q, 1), 0);
+	/* G5: by a step, not to twice as much: what waits is bounded, so its index has to be. */
 	assert_true(q.cap > cap);
+	assert_true(q.cap <= cap + 1024);
 	assert_int_equal(queue__count(&q), cap);
 	for (size_t i = 0; i < cap; i++) {
 		assert_true(q.e[q.first + i].stamp_ns == 60 + i);
@@ -236,6 +238,8 @@ static void test_room(void **state)
 	queue__free(&q);
 	assert_int_equal(queue__count(&q), 0);
 	assert_int_equal(queue__room(&q, 3), 0);
+	assert_int_equal(queue__room(&q, 100000), 0);
+	assert_true(q.cap < 100000 + 1024);
 	queue__free(&q);
 }
 
