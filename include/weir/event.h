@@ -64,7 +64,7 @@ enum weir_kind {
 };
 
 /* struct weir_event.mark */
-#define WEIR_MARK_LATE	(1u << 0) /* stamp <= a watermark that was already announced */
+#define WEIR_MARK_LATE	(1u << 0) /* behind a watermark that was announced, or a stopped poll */
 #define WEIR_MARK_AHEAD (1u << 1) /* stamp beyond the clock: delivered at once, out of order */
 
 #define WEIR_SOURCE_NONE UINT32_MAX /* the event belongs to the whole machine */
