@@ -40,6 +40,7 @@ struct list {
 struct options {
 	struct list records, bursts, rings;
 	unsigned step_ns;
+	bool mixed;
 	unsigned polls; /* 0: by the size of a poll */
 	const char *only;
 };
@@ -161,7 +162,7 @@ static struct list numbers(char *text)
 static void usage(void)
 {
 	errx(2, "usage: order [-c CPU] [-n RECORDS,...] [-r RINGS,...] [-b BURST,...] [-s STEP_NS] "
-		"[-p POLLS] [-o READER]");
+		"[-m] [-p POLLS] [-o READER]");
 }
 
 static struct options parse(int argc, char **argv)
@@ -174,7 +175,7 @@ static struct options parse(int argc, char **argv)
 	};
 	int opt;
 
-	while ((opt = getopt(argc, argv, "c:n:r:b:s:p:o:")) != -1) {
+	while ((opt = getopt(argc, argv, "c:n:r:b:s:mp:o:")) != -1) {
 		if (opt == 'c')
 			sample__pin(atoi(optarg));
 		else if (opt == 'n')
@@ -185,6 +186,8 @@ static struct options parse(int argc, char **argv)
 			o.bursts = numbers(optarg);
 		else if (opt == 's')
 			o.step_ns = number(optarg);
+		else if (opt == 'm')
+			o.mixed = true;
 		else if (opt == 'p')
 			o.polls = number(optarg);
 		else if (opt == 'o')
@@ -210,6 +213,7 @@ int main(int argc, char **argv)
 					.burst = o.bursts.value[b],
 					.records = o.records.value[n],
 					.step_ns = o.step_ns,
+					.mixed = o.mixed,
 				};
 
 				measure(&o, &shape);

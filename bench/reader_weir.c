@@ -31,9 +31,9 @@ static int on_event_checked(void *ctx, const struct weir_event *event)
 
 	if (event->kind != WEIR_KIND_RECORD || event->mark)
 		errx(1, "weir: an event of kind %u, mark %u", event->kind, event->mark);
-	if (event->len != sizeof(*record) - sizeof(record->rec))
-		errx(1, "weir: a payload of %u bytes", event->len);
 	record = (const struct synth_record *)((const struct weir_record *)event->data - 1);
+	if (event->len != record->field[SYNTH_COUNT] * 8)
+		errx(1, "weir: a payload of %u bytes", event->len);
 	if (event->source != record->field[SYNTH_SOURCE] || event->stamp_ns != record->rec.stamp)
 		errx(1, "weir: an event that is not its record");
 	sink__check(ctx, record);

@@ -29,6 +29,7 @@ struct draw {
 	uint64_t random;
 	uint64_t stamp_ns;
 	unsigned ring, left;
+	unsigned fields;
 };
 
 static struct draw draw__begin(const struct synth *synth)
@@ -36,7 +37,7 @@ static struct draw draw__begin(const struct synth *synth)
 	return (struct draw){.random = synth->epoch << 32, .stamp_ns = synth->begin_ns};
 }
 
-/* The ring and the stamp of the next record. Equal stamps occur. */
+/* Ring, stamp and length of the next record. Equal stamps occur. */
 static void draw__next(struct draw *draw, const struct shape *shape)
 {
 	uint64_t random = next_random(&draw->random);
@@ -47,14 +48,18 @@ static void draw__next(struct draw *draw, const struct shape *shape)
 	}
 	draw->left--;
 	draw->stamp_ns += below(random, 2 * shape->step_ns + 1);
+	draw->fields = SYNTH_FIELDS;
+	if (shape->mixed)
+		draw->fields += below(random << 16, SYNTH_MORE + 1);
 }
 
 /* The most that one ring gets in an epoch, with room for the epochs that draw more. */
 static size_t ring_size(const struct shape *shape)
 {
-	size_t mean = shape->records / shape->rings * SYNTH_STRIDE, size = PAGE;
+	size_t most = SYNTH_STRIDE + (shape->mixed ? SYNTH_MORE * 8 : 0);
+	size_t mean = shape->records / shape->rings * most, size = PAGE;
 
-	while (size < 2 * mean + 8 * shape->burst * SYNTH_STRIDE)
+	while (size < 2 * mean + 8 * shape->burst * most)
 		size *= 2;
 	return size;
 }
@@ -105,7 +110,6 @@ void synth__make(struct synth *synth, const struct shape *shape)
 		ring->consumer = (uint64_t *)(synth->pages + (2ul * i + 1) * PAGE);
 		ring->counters = &synth->counters[i];
 		*ring->consumer = *ring->producer = ring->begin;
-		ring->counters->attempts = ring->begin / SYNTH_STRIDE;
 	}
 }
 
@@ -118,24 +122,26 @@ void synth__free(struct synth *synth)
 	free(synth->counters);
 }
 
-static void write_record(struct synth *synth, struct synth_ring *ring, uint64_t stamp_ns,
-			 uint64_t number)
+static void write_record(struct synth *synth, const struct draw *draw, uint64_t number)
 {
+	struct synth_ring *ring = &synth->ring[draw->ring];
 	uint8_t *at = ring->data + (*ring->producer & (synth->size - 1));
 	struct synth_record *record = (struct synth_record *)(at + 8);
+	uint32_t bytes = sizeof(record->rec) + draw->fields * 8;
 
-	((uint32_t *)at)[0] = sizeof(*record);
+	((uint32_t *)at)[0] = bytes;
 	((uint32_t *)at)[1] = 0;
 	record->rec = (struct weir_record){
-		.stamp = stamp_ns,
+		.stamp = draw->stamp_ns,
 		.type = WEIR_TYPE_USER,
 		.seq = (uint32_t)ring->counters->attempts++,
 	};
-	for (unsigned i = 0; i < SYNTH_SOURCE; i++)
+	for (unsigned i = 0; i < draw->fields; i++)
 		record->field[i] = number ^ i;
-	record->field[SYNTH_SOURCE] = (uint64_t)(ring - synth->ring);
+	record->field[SYNTH_COUNT] = draw->fields;
+	record->field[SYNTH_SOURCE] = draw->ring;
 	synth->sum += record->field[SYNTH_READ];
-	*ring->producer += SYNTH_STRIDE;
+	*ring->producer += 8 + bytes;
 	if (*ring->producer - ring->begin > synth->size)
 		errx(1, "a ring of %zu bytes is too small", synth->size);
 }
@@ -148,12 +154,12 @@ void synth__fill(struct synth *synth)
 		struct synth_ring *ring = &synth->ring[i];
 
 		*ring->consumer = *ring->producer = ring->begin;
-		ring->counters->attempts = ring->begin / SYNTH_STRIDE;
+		ring->counters->attempts = ring->first_seq;
 	}
 	synth->sum = 0;
 	for (unsigned i = 0; i < synth->shape.records; i++) {
 		draw__next(&draw, &synth->shape);
-		write_record(synth, &synth->ring[draw.ring], draw.stamp_ns, i);
+		write_record(synth, &draw, i);
 	}
 	synth->end_ns = draw.stamp_ns;
 }
@@ -162,6 +168,8 @@ void synth__advance(struct synth *synth)
 {
 	synth->epoch++;
 	synth->begin_ns = synth->end_ns + 1000000;
-	for (unsigned i = 0; i < synth->shape.rings; i++)
+	for (unsigned i = 0; i < synth->shape.rings; i++) {
 		synth->ring[i].begin = *synth->ring[i].producer;
+		synth->ring[i].first_seq = synth->ring[i].counters->attempts;
+	}
 }

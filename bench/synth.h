@@ -15,27 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 88 bytes in the ring, with its 8-byte header. */
+#define SYNTH_FIELDS 8 /* 88 bytes in the ring, with its 8-byte header */
+#define SYNTH_MORE   8 /* and so many more, where lengths are mixed: 88 to 152 bytes */
+
 struct synth_record {
 	struct weir_record rec;
-	uint64_t field[8];
+	uint64_t field[SYNTH_FIELDS + SYNTH_MORE]; /* as many as its length says */
 };
 
 #define SYNTH_READ   3 /* the field that the callbacks read */
+#define SYNTH_COUNT  6 /* says how many fields there are, for checks */
 #define SYNTH_SOURCE 7 /* says which ring it is in, for checks */
-#define SYNTH_STRIDE (8 + sizeof(struct synth_record))
+#define SYNTH_STRIDE (8 + sizeof(struct weir_record) + SYNTH_FIELDS * 8)
 
 struct shape {
 	unsigned rings;
 	unsigned burst;	  /* so many records in succession come from one ring, the next from any */
 	unsigned records; /* an epoch */
 	unsigned step_ns; /* mean distance between two records */
+	unsigned mixed;	  /* lengths are drawn, too */
 };
 
 struct synth_ring {
 	uint8_t *data; /* 2 * size */
 	uint64_t *producer, *consumer;
-	uint64_t begin; /* of the epoch */
+	uint64_t begin, first_seq; /* of the epoch */
 	struct weir_counters *counters;
 };
 
