@@ -14,6 +14,7 @@
 
 /* Set before load. */
 const volatile bool weir_has_pids __weak = false;
+const volatile bool weir_has_left_out __weak = false;
 
 /* The reader's own process; no process has the first value. See learn_self. */
 __u32 weir_self_tgid __weak = ~0u;
@@ -30,9 +31,19 @@ struct {
 	__type(value, __u8);
 } weir_pids __weak SEC(".maps");
 
+/* Processes that are left out: those whose output the trace becomes. Unused with weir_has_pids. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} weir_left_out __weak SEC(".maps");
+
 static __always_inline bool tracked(__u32 tgid)
 {
-	return !weir_has_pids || bpf_map_lookup_elem(&weir_pids, &tgid);
+	if (weir_has_pids)
+		return bpf_map_lookup_elem(&weir_pids, &tgid);
+	return !weir_has_left_out || !bpf_map_lookup_elem(&weir_left_out, &tgid);
 }
 
 /* An event of two processes: the selection of either is enough. self: it is the reader's own. */

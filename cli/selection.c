@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The next word of a comma-separated list, cut to fit; NULL at its end. */
 static const char *next_word(const char *list, char *word, size_t size)
@@ -102,22 +103,38 @@ void selection__list(void)
 	probes__list(print_item, NULL);
 }
 
-/* The process that a tid belongs to, from /proc; 0: there is none. */
-static uint32_t process_of(unsigned long tid)
+/* A number from /proc/TID/status; 0: there is no such task. */
+static uint32_t status_number(unsigned long tid, const char *format)
 {
 	char path[64], line[256];
-	unsigned tgid = 0;
+	unsigned number = 0;
 	FILE *status;
 
 	snprintf(path, sizeof(path), "/proc/%lu/status", tid);
 	status = fopen(path, "re");
 	if (!status)
 		return 0;
-	while (!tgid && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %u", &tgid) != 1)
-			tgid = 0;
+	while (!number && fgets(line, sizeof(line), status))
+		if (sscanf(line, format, &number) != 1)
+			number = 0;
 	fclose(status);
-	return tgid;
+	return number;
+}
+
+/* The process that a tid belongs to; 0: there is none. */
+static uint32_t process_of(unsigned long tid)
+{
+	return status_number(tid, "Tgid: %u");
+}
+
+void selection__leave_ancestors_out(uint32_t *pids, struct probes_selection *selection)
+{
+	uint32_t pid = (uint32_t)getppid(), count = 0;
+
+	for (; pid > 1 && count < SELECTION_PIDS_MAX; pid = status_number(pid, "PPid: %u"))
+		pids[count++] = pid;
+	selection->left_out = count ? pids : NULL;
+	selection->nr_left_out = count;
 }
 
 /* The process id that a word names; 0 when it names none, and that was said. */

@@ -26,4 +26,10 @@ void selection__list(void);
 bool selection__pids(const struct command_def *command, const struct option_list *words,
 		     uint32_t *pids, struct probes_selection *selection);
 
+/*
+ * Leave out the processes that we descend from (shell, terminal, sshd; not init): on a terminal, what
+ * they do to show a line would be the next line. `pids` has room for SELECTION_PIDS_MAX.
+ */
+void selection__leave_ancestors_out(uint32_t *pids, struct probes_selection *selection);
+
 #endif /* WEIR_CLI_SELECTION_H */

@@ -45,7 +45,7 @@ struct trace_options {
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	struct filter filter;
-	bool watermarks, strict, verbose, pair, fds, summary, summary_only, no_wait, list;
+	bool watermarks, strict, verbose, pair, fds, summary, summary_only, no_wait, list, all;
 };
 
 struct trace {
@@ -83,6 +83,10 @@ static const struct option_def trace_options[] = {
 	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
+	{0, "all", OPTION_FLAG, AT(all), NULL,
+	 "on a terminal, also the processes that weir descends from (shell,\n"
+	 "terminal, sshd): they are left out, or showing a line would be\n"
+	 "the next line"},
 	{0, "list", OPTION_FLAG, AT(list), NULL, "print every event with its arguments, and end"},
 	{0, "comm", OPTION_LIST, AT(filter.comms), "GLOB",
 	 "only of threads whose name matches; repeat for more"},
@@ -701,7 +705,11 @@ static int trace(struct trace *t, char **argv)
 	bool bad;
 	int err;
 
-	if (!open_files(t) || !fork_command(t, argv) || !start(t))
+	if (!open_files(t) || !fork_command(t, argv))
+		return failed;
+	if (!t->selection.nr_pids && !t->opts.all && isatty(t->out_fd))
+		selection__leave_ancestors_out(t->pids, &t->selection);
+	if (!start(t))
 		return failed;
 	bad = false;
 	if (start_command(t, argv)) {

@@ -99,6 +99,7 @@ static void set_constants(struct probes *probes, const struct probes_selection *
 
 	rodata->weir_nr_cpus = probes->nr_cpus;
 	rodata->weir_has_pids = probes->has_pids;
+	rodata->weir_has_left_out = sel->nr_left_out > 0;
 	rodata->weir_exit_tells_last = tracepoints->exit_tells_last;
 	rodata->weir_switch_has_state = tracepoints->switch_has_state;
 	rodata->weir_string_limit = sel->string_limit;
@@ -115,6 +116,8 @@ static int set_sizes(struct probes *probes, const struct probes_selection *sel)
 		err = bpf_map__set_max_entries(probes->skel->maps.weir_counters, 1 + slots);
 	if (!err)
 		err = bpf_map__set_max_entries(probes->skel->maps.weir_pids, pids_entries(sel));
+	if (!err && sel->nr_left_out)
+		err = bpf_map__set_max_entries(probes->skel->maps.weir_left_out, sel->nr_left_out);
 	return err;
 }
 
@@ -186,6 +189,17 @@ static int fill_pids(struct probes *probes)
 	return 0;
 }
 
+/* In a pid namespace of our own the numbers are others, and then nobody is left out. */
+static int fill_left_out(struct probes *probes, const struct probes_selection *sel)
+{
+	int fd = bpf_map__fd(probes->skel->maps.weir_left_out), err = 0;
+	__u8 yes = 1;
+
+	for (uint32_t i = 0; i < sel->nr_left_out && !probes->foreign_pids && !err; i++)
+		err = bpf_map_update_elem(fd, &sel->left_out[i], &yes, BPF_ANY);
+	return err;
+}
+
 /* The BPF side tells the reader by its tgid, whatever a pid namespace makes of it. */
 static int learn_self(struct probes *probes)
 {
@@ -210,6 +224,8 @@ static int load(struct probes *probes, const struct probes_selection *sel)
 		err = fill_calls(probes, sel);
 	if (!err)
 		err = fill_pids(probes);
+	if (!err)
+		err = fill_left_out(probes, sel);
 	return err;
 }
 

@@ -20,6 +20,8 @@ struct probes_selection {
 	uint64_t syscalls[3][16]; /* [abi][nr / 64]: selected call numbers, 0 to 1023 */
 	const uint32_t *pids;	  /* these processes and their descendants only; NULL: all */
 	uint32_t nr_pids;
+	const uint32_t *left_out; /* without pids: all but these processes; NULL: none */
+	uint32_t nr_left_out;
 	uint32_t string_limit; /* bytes kept of each string, up to 4096 */
 };
 
