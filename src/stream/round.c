@@ -165,9 +165,10 @@ static void take_run(struct ring *ring, uint64_t head)
 		*out++ = (struct entry){last_ns, pos};
 		seq++;
 		bpf_ringbuf_run__pass(&run);
-		pos += run.guess;
+		pos += run.stride;
 	}
 	ring->rb.pos = pos;
+	bpf_ringbuf_run__end(&run, (uint64_t)(out - first), &ring->rb);
 	see_run(ring, (size_t)(out - first));
 }
 
