@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define CAP_DEFAULT (16u << 20)
@@ -567,6 +568,15 @@ static void on_fcntl(const struct call *call)
 	}
 }
 
+static void on_ioctl(const struct call *call)
+{
+	struct entry *of = entry(call, 0);
+	uint32_t command = (uint32_t)arg(call, 1);
+
+	if (of && (command == FIOCLEX || command == FIONCLEX))
+		of->cloexec = command == FIOCLEX;
+}
+
 /* The number is free before the call returns, and another thread may have it by then. */
 static void closes(const struct call *call, struct entry *gone)
 {
@@ -684,6 +694,7 @@ static const struct {
 	{"inotify_init", on_inotify, true},
 	{"inotify_init1", on_inotify, true},
 	{"io_uring_setup", returns_unknown, true},
+	{"ioctl", on_ioctl, false},
 	{"memfd_create", on_memfd, true},
 	{"memfd_secret", returns_unknown, true},
 	{"open", on_open, true},

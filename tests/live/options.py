@@ -70,7 +70,7 @@ class Help(Case):
     TRIED = {
         "events", "pid", "output", "format", "pair", "duration", "max-events", "no-wait", "buffer",
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
-        "time", "color",
+        "time", "color", "fds", "summary", "summary-only",
     }
 
     def test_has_every_option(self):

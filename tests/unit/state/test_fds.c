@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 static struct fds *fds;
@@ -253,7 +254,14 @@ static void test_cloexec(void **state)
 	CALL(7, 0, "fcntl", number(4), number(F_SETFD), number(FD_CLOEXEC));
 	CALL(7, 0, "close_range", number(5), number(5), number(CLOSE_RANGE_CLOEXEC));
 	assert_fd(7, 5, "/c");
+	opened(7, 6, "/d", O_CLOEXEC);
+	opened(7, 8, "/e", 0);
+	CALL(7, 0, "ioctl", number(6), number(0xffffffff00000000ull | FIONCLEX), number(0));
+	CALL(7, 0, "ioctl", number(8), number(FIOCLEX), number(0));
+	CALL(7, 0, "ioctl", number(3), number(FIONREAD), number(0));
 	execed(7);
+	assert_fd(7, 6, "/d");
+	assert_fd(7, 8, NULL);
 	assert_fd(7, 3, "/a");
 	assert_fd(7, 4, NULL);
 	assert_fd(7, 5, NULL);
