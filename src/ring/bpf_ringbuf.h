@@ -94,10 +94,10 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 /* A run of records that nothing is special about. */
 struct bpf_ringbuf_run {
 	const uint8_t *at;
-	uint64_t left;	 /* bytes from `at` to the end of the run */
-	uint64_t stride; /* of the last record: its length, with header and padding */
-	uint64_t odd;	 /* records that were not as long as the one before */
-	bool guess;	 /* that each record is as long as the one before */
+	uint64_t left;	/* bytes from `at` to the end of the run */
+	uint64_t guess; /* the length of the last record, with its header and padding */
+	uint64_t odd;	/* records that were not as long as the one before */
+	bool guess;	/* that each record is as long as the one before */
 };
 
 #define BPF_RINGBUF_AHEAD 256u /* bytes: what comes next is fetched before it is asked for */
@@ -112,7 +112,7 @@ static inline struct bpf_ringbuf_run bpf_ringbuf__run(const struct bpf_ringbuf *
 	return (struct bpf_ringbuf_run){
 		.at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos),
 		.left = left > 0 ? (uint64_t)left : 0,
-		.guess = rb->even,
+		.trust = rb->even,
 	};
 }
 
@@ -141,17 +141,17 @@ static inline void bpf_ringbuf_run__pass(struct bpf_ringbuf_run *run)
 {
 	uint64_t stride = (*(const uint32_t *)run->at + BPF_RINGBUF_HDR + 7) & ~7ull;
 
-	if (!run->guess) {
-		run->odd += stride != run->stride;
-		run->stride = stride;
+	if (!run->trust) {
+		run->odd += stride != run->guess;
+		run->guess = stride;
 		__builtin_prefetch(run->at + BPF_RINGBUF_AHEAD + 64);
-	} else if (__builtin_expect(stride != run->stride, 0)) {
+	} else if (__builtin_expect(stride != run->guess, 0)) {
 		run->odd++;
-		run->stride = stride;
-		__asm__ volatile("" : "+r"(run->stride));
+		run->guess = stride;
+		__asm__ volatile("" : "+r"(run->guess));
 	}
-	run->at += run->stride;
-	run->left -= run->stride;
+	run->at += run->guess;
+	run->left -= run->guess;
 }
 
 /* The run ends where it is, after `count` records; the next one goes by what it was like. */

@@ -165,7 +165,7 @@ static void take_run(struct ring *ring, uint64_t head)
 		*out++ = (struct entry){last_ns, pos};
 		seq++;
 		bpf_ringbuf_run__pass(&run);
-		pos += run.stride;
+		pos += run.guess;
 	}
 	ring->rb.pos = pos;
 	bpf_ringbuf_run__end(&run, (uint64_t)(out - first), &ring->rb);
