@@ -97,7 +97,7 @@ struct bpf_ringbuf_run {
 	uint64_t left;	/* bytes from `at` to the end of the run */
 	uint64_t guess; /* the length of the last record, with its header and padding */
 	uint64_t odd;	/* records that were not as long as the one before */
-	bool guess;	/* that each record is as long as the one before */
+	bool trust;	/* the guess that the next one is as long */
 };
 
 #define BPF_RINGBUF_AHEAD 256u /* bytes: what comes next is fetched before it is asked for */
