@@ -9,6 +9,7 @@
  */
 #include "cli/commands.h"
 #include "cli/judge.h"
+#include "cli/lines.h"
 #include "cli/options.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 
 #define LINE_MAX_BYTES	 (8u << 20) /* a record is 64 KiB, and a byte of it at most 6 of JSON */
 #define LEDGER_MAX_BYTES (64u << 20)
-#define READ_BYTES	 (256u << 10)
 #define DEPTH_MAX	 8 /* a line nests three deep */
 
 enum status {
@@ -94,87 +94,6 @@ static const struct command_def verify_command = {
 };
 
 #define SAY(...) say(&verify_command, __VA_ARGS__)
-
-/* ---- lines ---------------------------------------------------------------------------------- */
-
-struct lines {
-	int fd;
-	char *buf;
-	size_t cap, begin, end; /* [begin, end) is read and not given out */
-	bool eof;
-};
-
-enum next_line {
-	LINE_NONE = 0, /* the end */
-	LINE_GOT,
-	LINE_TOO_LONG,
-	LINE_ERROR, /* errno */
-};
-
-static bool lines_room(struct lines *lines)
-{
-	char *buf;
-
-	if (lines->begin) {
-		memmove(lines->buf, lines->buf + lines->begin, lines->end - lines->begin);
-		lines->end -= lines->begin;
-		lines->begin = 0;
-	}
-	if (lines->cap - lines->end >= READ_BYTES)
-		return true;
-	buf = realloc(lines->buf, lines->cap * 2 + READ_BYTES);
-	if (!buf)
-		return false;
-	lines->buf = buf;
-	lines->cap = lines->cap * 2 + READ_BYTES;
-	return true;
-}
-
-static bool lines_fill(struct lines *lines)
-{
-	ssize_t n;
-
-	if (!lines_room(lines))
-		return false;
-	do {
-		n = read(lines->fd, lines->buf + lines->end, READ_BYTES);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return false;
-	lines->eof = n == 0;
-	lines->end += (size_t)n;
-	return true;
-}
-
-/* The next line without its newline; valid until the next call. */
-static enum next_line next_line(struct lines *lines, const char **line, size_t *len)
-{
-	size_t looked = 0;
-
-	if (!lines->buf && !lines_fill(lines))
-		return LINE_ERROR;
-	for (;;) {
-		char *at = lines->buf + lines->begin;
-		size_t have = lines->end - lines->begin;
-		char *newline = have > looked ? memchr(at + looked, '\n', have - looked) : NULL;
-
-		*line = at;
-		*len = newline ? (size_t)(newline - at) : have;
-		if (*len > LINE_MAX_BYTES)
-			return LINE_TOO_LONG;
-		if (newline) {
-			lines->begin += *len + 1;
-			return LINE_GOT;
-		}
-		if (lines->eof) {
-			lines->begin = lines->end;
-			return have ? LINE_GOT : LINE_NONE;
-		}
-		looked = have;
-		if (!lines_fill(lines))
-			return LINE_ERROR;
-	}
-}
 
 /* ---- JSON into numbers ---------------------------------------------------------------------- */
 
@@ -589,14 +508,14 @@ static enum status take_lines(struct judge *judge, struct json_tokener *tokener,
 	size_t len;
 
 	for (;;) {
-		enum next_line got = next_line(lines, &text, &len);
+		enum lines_next got = lines__next(lines, LINE_MAX_BYTES, &text, &len);
 
 		no++;
-		if (got == LINE_NONE)
+		if (got == LINES_END)
 			return GOOD;
-		if (got == LINE_ERROR)
+		if (got == LINES_ERROR)
 			return say_unreadable(file);
-		if (got == LINE_TOO_LONG) {
+		if (got == LINES_TOO_LONG) {
 			verdict = (struct judge_verdict){"format", no, ""};
 			snprintf(verdict.text, sizeof(verdict.text), "longer than %u bytes",
 				 LINE_MAX_BYTES);
@@ -625,7 +544,7 @@ static enum status judge_file(struct judge *judge, const struct verify_options *
 		status = say_unreadable(opts->label);
 	else
 		status = take_lines(judge, tokener, &lines, opts->label);
-	free(lines.buf);
+	lines__free(&lines);
 	if (lines.fd > STDIN_FILENO)
 		close(lines.fd);
 	if (tokener)
@@ -828,27 +747,17 @@ static bool check_ledger(struct ledger_check *check, struct json_object *ledger)
 		       sum);
 }
 
-/* The whole of a file, with a bound. NULL: errno. */
+/* The whole of a file, without the space behind it. NULL: errno. */
 static char *slurp(const char *file, size_t *len)
 {
-	struct lines lines = {.fd = open(file, O_RDONLY | O_CLOEXEC)};
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char *text = fd >= 0 ? lines__all(fd, LEDGER_MAX_BYTES, len) : NULL;
 
-	if (lines.fd < 0)
-		return NULL;
-	while (!lines.eof) {
-		if (lines.end > LEDGER_MAX_BYTES)
-			errno = EFBIG;
-		if (lines.end > LEDGER_MAX_BYTES || !lines_fill(&lines)) {
-			free(lines.buf);
-			lines.buf = NULL;
-			break;
-		}
-	}
-	close(lines.fd);
-	*len = lines.end;
-	while (*len && (lines.buf[*len - 1] == '\n' || lines.buf[*len - 1] == ' '))
+	if (fd >= 0)
+		close(fd);
+	while (text && *len && (text[*len - 1] == '\n' || text[*len - 1] == ' '))
 		--*len;
-	return lines.buf;
+	return text;
 }
 
 static enum status judge_ledger(const struct judge *judge, const struct verify_options *opts)
