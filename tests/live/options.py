@@ -4,6 +4,7 @@
 where rights, types or file systems are missing (M5)."""
 import collections
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -71,6 +72,7 @@ class Help(Case):
         "events", "pid", "output", "format", "pair", "duration", "max-events", "no-wait", "buffer",
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
         "time", "color", "fds", "summary", "summary-only",
+        "list", "comm", "container", "cgroup", "uid", "path", "failed", "errno", "min-duration",
     }
 
     def test_has_every_option(self):
@@ -94,6 +96,9 @@ class Help(Case):
             self.wrong("--string-limit takes a whole number", "--string-limit", bad)
             self.wrong("--buffer takes a size", "--buffer", bad)
         self.wrong("--duration takes a time", "-d", "18446744073709551615h")
+        self.wrong("--min-duration takes a time", "--min-duration", "x")
+        self.wrong("--errno takes a name such as ENOENT, not 'enoent'", "--errno", "enoent")
+        self.wrong("there is no user 'nobody at all'", "--uid", "nobody at all")
         self.wrong("--string-limit is at most 4096", "--string-limit", "4097")
         self.wrong("there is no format 'xml': text, json or none", "-f", "xml")
         self.wrong("there is no --time 'utc': wall, mono, delta or none", "--time", "utc")
@@ -150,6 +155,86 @@ class Events(Case):
         self.wrong("no event is called 'sys:nope'", "-e", "sys:getpid,nope")
         self.wrong("no event is called ''", "-e", "process,")
         self.wrong("no event is called 'nope'", "-e", "process", "-e", "nope")
+
+
+class Filters(Case):
+    """What they turn away is counted as filtered; fork, exec and exit are not calls, and stay."""
+    COMMAND = ["sh", "-c", "cat /nowhere; cat /dev/null; sleep 0.1"]
+    TRUE = ["true"]
+
+    def calls(self, *args):
+        """The whole calls that come through, and the account of all."""
+        with live.Trace("--pair", "-e", "sys", *args, "--", *self.COMMAND,
+                        stdout=subprocess.DEVNULL) as trace:
+            trace.end()
+            ledger = trace.ledger()
+            live.assert_account(self, ledger)
+            trace.verify()
+            lines = trace.events("syscall")
+        self.assertGreater(ledger["filtered"], 0)
+        self.assertTrue(lines)
+        return lines
+
+    def test_by_name_of_the_thread(self):
+        """A glob; again for more."""
+        self.assertEqual({c["comm"] for c in self.calls("--comm", "c?t")}, {"cat"})
+        self.assertEqual({c["comm"] for c in self.calls("--comm", "cat", "--comm", "sl*")},
+                         {"cat", "sleep"})
+
+    def test_by_path(self):
+        calls = self.calls("-P", "/nowhere", "-P", "/dev/null")
+        self.assertEqual({c["args"]["filename"] for c in calls}, {"/nowhere", "/dev/null"})
+
+    def test_by_result(self):
+        self.assertTrue(all(c["result"] < 0 for c in self.calls("--failed")))
+        self.assertEqual({c["result"] for c in self.calls("--errno", "ENOENT")}, {-errno.ENOENT})
+
+    def test_by_duration(self):
+        calls = self.calls("--min-duration", "90ms")
+        self.assertTrue(all(c["dur_ns"] >= 90000000 for c in calls))
+        self.assertIn("clock_nanosleep", {c["syscall"] for c in calls})
+
+    def test_several_have_to_hold(self):
+        calls = self.calls("--comm", "cat", "--failed", "-P", "/nowhere")
+        self.assertEqual([(c["comm"], c["args"]["filename"], c["result"]) for c in calls],
+                         [("cat", "/nowhere", -errno.ENOENT)])
+
+    def test_by_user(self):
+        """By number, or by name."""
+        script = "cat /dev/null; setpriv --reuid=65534 --clear-groups cat /nowhere"
+        for user in ("65534", "nobody"):
+            lines = self.objects("-e", "sys:openat", "--uid", user,
+                                 command=["sh", "-c", script + "; true"])
+            paths = {line["args"].get("filename") for line in lines}
+            self.assertIn("/nowhere", paths)
+            self.assertNotIn("/dev/null", paths)
+
+    def test_by_place(self):
+        """Everything is in the root of the cgroups; nothing is in a container that is not there."""
+        self.assertTrue(self.objects("--cgroup", "/"))
+        self.assertEqual(self.objects("--cgroup", "/no/such/group"), [])
+        self.assertEqual(self.objects("--container", "nosuchcontainer"), [])
+
+    def test_classes_and_taking_away(self):
+        calls = {line["syscall"] for line in self.objects("-e", "%file", command=self.TRUE)}
+        self.assertIn("openat", calls)
+        self.assertNotIn("mmap", calls)
+        calls = {line["syscall"] for line in self.objects("-e", "sys:!openat", "-e", "!%memory",
+                                                          command=self.TRUE)}
+        self.assertIn("execve", calls)
+        self.assertFalse(calls & {"openat", "mmap", "munmap", "mprotect", "brk"})
+        self.wrong("'", "-e", "%nothing")
+
+    def test_list(self):
+        """What is there can be asked for."""
+        out, said = self.good("--list")
+        self.assertEqual(said, "")
+        names = [line.split()[0] for line in out.splitlines()]
+        self.assertLessEqual({"process:fork", "sched:switch", "sys:openat"}, set(names))
+        self.assertEqual(len(names), len(set(names)))
+        for group in GROUPS:
+            members = [name.split(":")[1] for name in names if name.startswith(group + ":")]
+            self.good("-d", "1ms", "-f", "none", "-e", f"{group}:{','.join(members)}")
 
 
 class Pids(Case):
