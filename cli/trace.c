@@ -385,9 +385,9 @@ static bool check_options(struct trace *t)
 		SAY("there is no format '%s': text, json or none", t->opts.format);
 		return false;
 	}
+	t->opts.pair |= t->opts.fds;
 	if (!check_summary(t) || !filter__check(&t->opts.filter, &trace_command))
 		return false;
-	t->opts.pair |= t->opts.fds;
 	if (filter__needs_calls(&t->opts.filter) && is_json(t) && !t->opts.pair) {
 		SAY("--failed, --errno and --min-duration ask for whole calls: add --pair");
 		return false;
@@ -640,6 +640,16 @@ static int finish(struct trace *t)
 	return err;
 }
 
+/* Calls that were handed out unfinished, for they were too many to remember. */
+static void say_evicted(const struct trace *t)
+{
+	uint64_t evicted = t->calls ? calls__evicted(t->calls) : 0;
+
+	if (evicted)
+		SAY("more calls were open at once than can be remembered: %llu are marked unfinished",
+		    (unsigned long long)evicted);
+}
+
 static int report(struct trace *t)
 {
 	int err = out__error(t->printer.out), ledger_err = 0;
@@ -649,6 +659,7 @@ static int report(struct trace *t)
 		err = 0;
 	if (err)
 		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
+	say_evicted(t);
 	account__write(t->stream, STDERR_FILENO, is_json(t));
 	if (t->opts.ledger)
 		ledger_err = account__write(t->stream, t->ledger_fd, true);

@@ -569,26 +569,23 @@ static void call_result(struct out *out, const struct weir_decoded *d, const str
 							  : ",\"no_return\":true");
 }
 
-/* "fds": what the descriptors in args and result stand for, where that is known. */
+/* "fds": what the descriptors in args and result stand for; absent where none is known. */
 static void call_fds(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
 {
-	const char *open = ",\"fds\":{";
+	bool any = false;
 
-	for (uint32_t i = 0; i < d->nargs; i++) {
-		if (!fds->arg[i])
+	for (uint32_t i = 0; i <= d->nargs; i++) {
+		const char *known = i < d->nargs ? fds->arg[i] : fds->result;
+
+		if (!known)
 			continue;
-		out__str(out, open);
-		name(out, d->args[i].name);
+		out__str(out, any ? "," : ",\"fds\":{");
+		name(out, i < d->nargs ? d->args[i].name : "result");
 		out__char(out, ':');
-		name(out, fds->arg[i]);
-		open = ",";
+		name(out, known);
+		any = true;
 	}
-	if (fds->result) {
-		out__str(out, open);
-		string_member(out, "\"result\":", fds->result, strlen(fds->result));
-		open = ",";
-	}
-	if (*open == ',' && !open[1])
+	if (any)
 		out__char(out, '}');
 }
 
