@@ -215,11 +215,11 @@ static struct ring *ring_of(struct queue *queue)
 static void open_lane(struct lane *lane, const struct ring *ring)
 {
 	/* Twice in succession: from the oldest byte on, no position has to be wrapped. */
-	const uint8_t *oldest = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail);
+	uintptr_t oldest = (uintptr_t)bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail);
 
 	*lane = (struct lane){
 		.next = ring->queue.e + ring->queue.first,
-		.bytes = ring->held ? NULL : oldest - ring->tail,
+		.bytes = ring->held ? 0 : oldest - (uintptr_t)ring->tail,
 		.expect = ring->seqs.expect,
 		.source = ring->source,
 		.cpu = ring->cpu,
@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) struct fetched fetch(const struct w
 								  struct lane *lane)
 {
 	uint64_t pos = (lane->next++)->pos;
-	const uint8_t *at = lane->bytes + pos + BPF_RINGBUF_HDR;
+	const uint8_t *at = (const uint8_t *)(lane->bytes + (uintptr_t)pos + BPF_RINGBUF_HDR);
 
 	if (__builtin_expect(!lane->bytes, 0))
 		at = (const uint8_t *)ring__record(s->by_source[lane->source], pos);

@@ -87,7 +87,7 @@ struct ring {
  */
 struct lane {
 	const struct entry *next; /* to be fetched */
-	const uint8_t *bytes;	  /* + a position: where it is mapped; NULL: some were copied out */
+	uintptr_t bytes;	  /* + a position: where it is mapped; 0: some were copied out */
 	uint64_t expect;	  /* seqs.expect, to widen numbers by */
 	uint32_t source;
 	int32_t cpu;
