@@ -85,11 +85,6 @@ void stop__restore(void)
 		sigaction(caught[i].sig, &before[i], NULL);
 }
 
-void stop__request(void)
-{
-	stop__requested = 1;
-}
-
 int stop__ledger_wanted(void)
 {
 	int wanted = ledger_wanted;

@@ -18,9 +18,6 @@ int stop__install(int spare_first_interrupt);
 /* Signals are again what they were before that: in a child, for the program that it becomes. */
 void stop__restore(void);
 
-/* The command ends by itself: as if a signal had come. */
-void stop__request(void);
-
 /* Did SIGUSR1 come since the last call? */
 int stop__ledger_wanted(void);
 

@@ -182,8 +182,6 @@ static void count_printed(struct trace *t)
 {
 	t->printed_since_watermark = true;
 	t->printed++;
-	if (enough(t))
-		stop__request();
 }
 
 static void notice(struct trace *t, const struct weir_event *event)
@@ -575,7 +573,8 @@ static bool all_ended(struct trace *t)
 
 static bool over(struct trace *t, uint64_t end_ns)
 {
-	return stop__requested || now_ns() >= end_ns || out__error(t->printer.out) || all_ended(t);
+	return stop__requested || enough(t) || now_ns() >= end_ns || out__error(t->printer.out) ||
+	       all_ended(t);
 }
 
 /* The terminal is COMMAND's, too, if there is one. */
