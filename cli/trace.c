@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/printer.h"
+#include "cli/priority.h"
 #include "cli/selection.h"
 #include "cli/stop.h"
 #include "cli/style.h"
@@ -24,7 +25,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +38,6 @@
 #define DEFAULT_STRING	 256u
 #define STRING_LIMIT_MAX 4096u
 #define MEMORY_BYTES	 (64u << 20) /* beside the rings: indexes, and what has to wait */
-#define PRIORITY	 (-20)
 
 struct trace_options {
 	struct option_list events, pids;
@@ -532,8 +531,7 @@ static bool start(struct trace *t)
 		SAY("%s", err);
 		return false;
 	}
-	/* A reader that has to wait for a CPU behind what it watches loses records. */
-	setpriority(PRIO_PROCESS, 0, PRIORITY);
+	priority__raise();
 	if (t->opts.verbose)
 		SAY("tracing; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
 		    t->event_bytes, t->life_bytes);
