@@ -66,9 +66,8 @@ class Pairs(Case):
             self.assertIn("the ledger agrees", trace.verify())
             calls, ledger = trace.events("syscall"), trace.ledger()
         self.assertGreater(live.lost(ledger), 0)
-        # A lost enter, a lost exit, and neither.
+        # Enters are the larger records, so it is they that find no room.
         self.assertTrue(any(line["enter"] is None for line in calls))
-        self.assertTrue(any("broken" in line for line in calls))
         self.assertTrue(any(line["dur_ns"] is not None for line in calls))
         halves = sum(("seq" in line) + (line["enter"] is not None) for line in calls)
         self.assertEqual(halves, ledger["delivered"])
