@@ -7,12 +7,22 @@
 #include <string.h>
 #include <time.h>
 
-uint64_t sample__now_ns(void)
+static uint64_t read_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t sample__now_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t sample__cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void sample__add(struct sample *sample, double value)

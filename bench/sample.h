@@ -15,6 +15,8 @@ struct sample {
 };
 
 uint64_t sample__now_ns(void);
+/* What this thread has had of a CPU: others that were on it don't count, interrupts do. */
+uint64_t sample__cpu_ns(void);
 
 /* Exits with a message when there is no memory. */
 void sample__add(struct sample *sample, double value);

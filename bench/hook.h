@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hook.h - the programs of probe.bpf.c, loaded, and a stream over their rings.
+ */
+#ifndef WEIR_BENCH_HOOK_H
+#define WEIR_BENCH_HOOK_H
+
+#include <weir/stream.h>
+
+#include "probe.skel.h"
+
+struct hook {
+	struct probe *skel;
+	struct weir_stream *stream;
+};
+
+/*
+ * Load, and make rings of `ring_bytes`; the calls of thread `load_tid` will be sent, 0: none. Exits
+ * with a message on failure, as all of these do.
+ */
+void hook__open(struct hook *hook, int load_tid, size_t ring_bytes, weir_event_fn on_event,
+		void *ctx);
+void hook__close(struct hook *hook);
+
+/* Its calls are sent from now on. */
+void hook__set_load(struct hook *hook, int load_tid);
+
+#endif /* WEIR_BENCH_HOOK_H */
