@@ -41,10 +41,15 @@ lint unit model: ## one suite of `check` (lint, unit, model: no root needed)
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) $@
 
-live soak bench: ## suites on the live kernel: short, long, and measurements (root)
+live soak:	## suites on the live kernel: short and long (root)
 	@scripts/deps check check
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) --verbose $@
+
+bench:		## measure ordering, sending and waiting; docs/performance.md (root for the last two)
+	@scripts/deps check build
+	@scripts/build $(BUILD)
+	@bench/run $(BUILD)
 
 asan:		## unit and model tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/deps check check
