@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/printer.h"
 #include "cli/priority.h"
+#include "cli/privileges.h"
 #include "cli/selection.h"
 #include "cli/stop.h"
 #include "cli/style.h"
@@ -532,6 +533,10 @@ static bool start(struct trace *t)
 		return false;
 	}
 	priority__raise();
+	if (privileges__drop()) {
+		SAY("cannot give up privileges: %s", strerror(errno));
+		return false;
+	}
 	if (t->opts.verbose)
 		SAY("tracing; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
 		    t->event_bytes, t->life_bytes);
