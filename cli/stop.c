@@ -40,8 +40,14 @@ static const struct {
 	int sig;
 	void (*handler)(int);
 } caught[] = {
-	{SIGALRM, on_tick}, {SIGINT, on_stop},	  {SIGTERM, on_stop},
-	{SIGHUP, on_stop},  {SIGUSR1, on_ledger}, {SIGPIPE, SIG_IGN},
+	{SIGALRM, on_tick},
+	{SIGINT, on_stop},
+	{SIGTERM, on_stop},
+	{SIGHUP, on_stop},
+	{SIGUSR1, on_ledger},
+	{SIGPIPE, SIG_IGN},
+	/* A write beyond RLIMIT_FSIZE fails instead, and what it leaves out is counted. */
+	{SIGXFSZ, SIG_IGN},
 };
 
 #define N_CAUGHT (sizeof(caught) / sizeof(caught[0]))

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import tempfile
@@ -190,31 +191,41 @@ def small_disk():
 
 
 class Disk(unittest.TestCase):
-    def fill(self, path):
-        """A trace of more than there is room for: (trace's ledger, its standard error)."""
+    def fill(self, path, error="No space left on device", limit=None):
+        """A trace of more than there is room for, by the disk or by RLIMIT_FSIZE: its ledger."""
         with live.Load("calls", "-m", 60000, "-r", 20000, "getpid") as load, \
                 live.Trace("-o", path, "-e", CALLS, "-p", load.pid) as trace:
+            if limit:
+                resource.prlimit(trace.pid, resource.RLIMIT_FSIZE, (limit, limit))
             load.go()
             self.assertEqual(trace.end(), 1)
             ledger, said = trace.ledger(), trace.said().splitlines()
         live.assert_account(self, ledger)
-        self.assertEqual(said[1], f"weir trace: {path}: No space left on device")
+        self.assertEqual(said[1], f"weir trace: {path}: {error}")
         self.assertTrue(json.loads(said[2])["closes"])
         self.assertEqual(len(said), 3)
         self.assertGreater(live.lost(ledger, "output"), 0)
         return ledger
 
-    def test_full(self):
+    def assert_whole(self, folder, **why):
         """The file ends with a whole line, and what is not in it is counted."""
-        with small_disk() as folder:
-            path = os.path.join(folder, "trace")
-            ledger = self.fill(path)
-            with open(path, "rb") as trace:
-                lines = trace.readlines()
+        path = os.path.join(folder, "trace")
+        ledger = self.fill(path, **why)
+        with open(path, "rb") as trace:
+            lines = trace.readlines()
         self.assertTrue(lines[-1].endswith(b"\n"))
         events = sum(json.loads(line)["event"] != "gap" for line in lines)
         self.assertGreater(events, 1000)
         self.assertEqual(events, ledger["delivered"])
+
+    def test_full(self):
+        with small_disk() as folder:
+            self.assert_whole(folder)
+
+    def test_limit(self):
+        """As a full disk: SIGXFSZ would end it without an account."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            self.assert_whole(folder, error="File too large", limit=1 << 20)
 
     def test_full_from_the_start(self):
         self.assertEqual(self.fill("/dev/full")["delivered"], 0)
