@@ -23,6 +23,16 @@
 const volatile __u32 weir_string_limit = 256;
 const volatile bool weir_sys_others = false; /* calls whose number is not in the table */
 const volatile bool weir_sys_exits = false;  /* on_sys_exit will be attached too */
+const volatile bool weir_has_uid = false;    /* only calls of this user */
+const volatile __u32 weir_uid = 0;
+const volatile bool weir_has_cgroup = false; /* only calls from within weir_cgroup's element */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} weir_cgroup SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -171,12 +181,21 @@ static __always_inline const struct weir_sys_spec *find_spec(const struct call *
 	return bpf_map_lookup_elem(&weir_sys_spec, &element);
 }
 
+static __always_inline bool selected_caller(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+
+	if (weir_has_uid && task->cred->euid.val != weir_uid)
+		return false;
+	return !weir_has_cgroup || bpf_current_task_under_cgroup(&weir_cgroup, 0) == 1;
+}
+
 /* Is this call of this process wanted? Counted when it is not. */
 static __always_inline bool selected_call(__u32 pid, const struct weir_sys_spec *spec)
 {
 	if (!selected_process(CLASS_CPU, pid))
 		return false;
-	if (spec ? spec->selected : weir_sys_others)
+	if ((spec ? spec->selected : weir_sys_others) && selected_caller())
 		return true;
 	weir_count_filtered(CLASS_CPU);
 	return false;

@@ -88,7 +88,9 @@ static bool task_matches(const struct filter *filter, const struct sink_event *i
 		return false;
 	if (filter->cgroup && (!task || !is_below(task->cgroup, filter->cgroup)))
 		return false;
-	if (filter->user && (!task || task->uid != filter->uid))
+	/* The kernel has looked at the caller of a system call, who may have changed since its exec. */
+	if (filter->user && item->decoded->group != WEIR_GROUP_SYS &&
+	    (!task || task->uid != filter->uid))
 		return false;
 	return comm_matches(filter, item);
 }

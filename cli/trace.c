@@ -524,7 +524,14 @@ static bool start(struct trace *t)
 		SAY("out of memory");
 		return false;
 	}
+	t->selection.has_uid = t->opts.filter.user;
+	t->selection.uid = t->opts.filter.uid;
+	/* On v1 hosts there is no such directory: then the paths that are known have to do. */
+	if (t->opts.filter.cgroup && t->cgroupfs)
+		t->selection.cgroup_fd = cgroupfs__open_dir(t->cgroupfs, t->opts.filter.cgroup);
 	t->probes = probes__open(&t->selection, err, sizeof(err));
+	if (t->selection.cgroup_fd > 0)
+		close(t->selection.cgroup_fd);
 	if (!t->probes ||
 	    probes__connect(t->probes, t->stream, t->life_bytes, t->event_bytes, err,
 			    sizeof(err)) ||

@@ -102,6 +102,9 @@ static void set_constants(struct probes *probes, const struct probes_selection *
 	rodata->weir_has_left_out = sel->nr_left_out > 0;
 	rodata->weir_exit_tells_last = tracepoints->exit_tells_last;
 	rodata->weir_switch_has_state = tracepoints->switch_has_state;
+	rodata->weir_has_uid = sel->has_uid;
+	rodata->weir_uid = sel->uid;
+	rodata->weir_has_cgroup = sel->cgroup_fd > 0;
 	rodata->weir_string_limit = sel->string_limit;
 	rodata->weir_sys_others = all_calls(sel);
 	rodata->weir_sys_exits = sel->types >> WEIR_T_SYS_EXIT & 1;
@@ -200,6 +203,16 @@ static int fill_left_out(struct probes *probes, const struct probes_selection *s
 	return err;
 }
 
+static int fill_cgroup(struct probes *probes, const struct probes_selection *sel)
+{
+	int fd = bpf_map__fd(probes->skel->maps.weir_cgroup);
+	__u32 zero = 0;
+
+	if (sel->cgroup_fd <= 0)
+		return 0;
+	return bpf_map_update_elem(fd, &zero, &sel->cgroup_fd, BPF_ANY);
+}
+
 /* The BPF side tells the reader by its tgid, whatever a pid namespace makes of it. */
 static int learn_self(struct probes *probes)
 {
@@ -226,6 +239,8 @@ static int load(struct probes *probes, const struct probes_selection *sel)
 		err = fill_pids(probes);
 	if (!err)
 		err = fill_left_out(probes, sel);
+	if (!err)
+		err = fill_cgroup(probes, sel);
 	return err;
 }
 

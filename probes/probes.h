@@ -22,6 +22,10 @@ struct probes_selection {
 	uint32_t nr_pids;
 	const uint32_t *left_out; /* without pids: all but these processes; NULL: none */
 	uint32_t nr_left_out;
+	/* Of system calls, only those of this user, and from within this cgroup (v2) or below. */
+	bool has_uid;
+	uint32_t uid;	       /* effective */
+	int cgroup_fd;	       /* its directory; 0: any. Borrowed until probes__open() returns */
 	uint32_t string_limit; /* bytes kept of each string, up to 4096 */
 };
 

@@ -271,3 +271,18 @@ int cgroupfs__resolve(void *ctx, uint64_t cgroup_id, uint32_t hierarchy, char *b
 	cgroupfs->handles = false;
 	return resolve_by_walk(cgroupfs, cgroup_id, buf, len);
 }
+
+int cgroupfs__open_dir(const struct cgroupfs *cgroupfs, const char *path)
+{
+	size_t root = strlen(cgroupfs->root);
+	int fd;
+
+	/* Only what lies below the mounted part can be seen. */
+	if (strncmp(path, cgroupfs->root, root) != 0 || (root && path[root] && path[root] != '/'))
+		return -ENOENT;
+	path += root;
+	while (*path == '/')
+		path++;
+	fd = openat(cgroupfs->mount_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

@@ -25,4 +25,7 @@ void cgroupfs__close(struct cgroupfs *cgroupfs);
  */
 int cgroupfs__resolve(void *ctx, uint64_t cgroup_id, uint32_t hierarchy, char *buf, size_t len);
 
+/* Open the directory of a path from the hierarchy's root. A descriptor of the caller's, or -errno. */
+int cgroupfs__open_dir(const struct cgroupfs *cgroupfs, const char *path);
+
 #endif /* WEIR_CGROUPFS_H */
