@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -436,6 +437,27 @@ static int create_file(const char *path)
 	return fd;
 }
 
+static bool is_same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	if (fstat(fd, &a) || stat(path, &b))
+		return false;
+	return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* In one file the account, at an offset of its own, would stand on the first events. */
+static bool open_ledger(struct trace *t)
+{
+	if (is_same_file(t->out_fd, t->opts.ledger)) {
+		SAY("%s: the trace goes there already; --ledger needs a file of its own",
+		    t->opts.ledger);
+		return false;
+	}
+	t->ledger_fd = create_file(t->opts.ledger);
+	return t->ledger_fd >= 0;
+}
+
 /* A file that can't be made is said now, and not when what should stand in it is there. */
 static bool open_files(struct trace *t)
 {
@@ -446,11 +468,8 @@ static bool open_files(struct trace *t)
 		t->out_fd = strcmp(path, "-") != 0 ? create_file(path) : STDOUT_FILENO;
 	if (t->out_fd < 0)
 		return false;
-	if (t->opts.ledger) {
-		t->ledger_fd = create_file(t->opts.ledger);
-		if (t->ledger_fd < 0)
-			return false;
-	}
+	if (t->opts.ledger && !open_ledger(t))
+		return false;
 	t->printer.out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
 	if (!t->printer.out) {
 		SAY("out of memory");

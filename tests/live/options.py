@@ -276,6 +276,26 @@ class Output(Case):
             with open(path, encoding="ascii") as trace:
                 self.assertNotIn("xx", trace.read())
 
+    def test_one_file(self):
+        """Trace and account in one would spoil both: refused, and what stands in it stays."""
+        with folder() as where:
+            path, link = os.path.join(where, "trace"), os.path.join(where, "link")
+            os.symlink(path, link)
+            for ledger in (path, link):
+                status, _, said = live.run("trace", "-o", path, "--ledger", ledger, "-d", "50ms")
+                self.assertEqual((status, said), (
+                    1, f"weir trace: {ledger}: the trace goes there already; --ledger needs a "
+                       "file of its own\n"))
+            with open(path, "a", encoding="ascii") as trace:
+                trace.write("before\n")
+                trace.flush()
+                done = subprocess.run([live.WEIR, "trace", "-d", "50ms", "--ledger", path],
+                                      stdout=trace, stderr=subprocess.DEVNULL, check=False)
+            self.assertEqual(done.returncode, 1)
+            with open(path, encoding="ascii") as trace:
+                self.assertEqual(trace.read(), "before\n")
+            self.good("-o", "/dev/null", "--ledger", "/dev/null", "true")
+
     def test_default(self):
         """Standard output; standard error where COMMAND has the other."""
         out, said = self.good("-e", "process", "sh", "-c", "echo mine")
