@@ -116,6 +116,11 @@ int command__start(struct command *command)
 	return -err;
 }
 
+bool command__was_let_go(const struct command *command)
+{
+	return command->go_fd < 0;
+}
+
 bool command__ended(struct command *command)
 {
 	reap(command, WNOHANG);

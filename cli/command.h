@@ -28,6 +28,9 @@ int command__fork(struct command *command, char **argv);
  */
 int command__start(struct command *command);
 
+/* Was it started, be it in vain? */
+bool command__was_let_go(const struct command *command);
+
 /* Has it ended? Reaps it then. */
 bool command__ended(struct command *command);
 

@@ -164,8 +164,8 @@ static const struct command_def trace_command = {
 		"  weir trace -e process,sched -e signal --format json -o trace.json -d 10\n"
 		"  weir verify trace.json                  check it\n\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).\n"
-		"With COMMAND: its own, 128 + N when signal N ended it, 125 when weir failed, 126 when\n"
-		"COMMAND could not be run, 127 when there is none.",
+		"With COMMAND: its own, 128 + N when signal N ended it, 125 when weir failed or was\n"
+		"stopped before COMMAND began, 126 when it could not be run, 127 when there is none.",
 	.runs_command = true,
 	.options = trace_options,
 };
@@ -731,6 +731,9 @@ static bool start_command(struct trace *t, char **argv)
 /* What COMMAND would have returned to its shell. */
 static int command_status(struct trace *t)
 {
+	/* Stopped before that: what did not run is not to be taken for what succeeded. */
+	if (!command__was_let_go(&t->command))
+		return EXIT_WEIR_FAILED;
 	/* The probes see it end before its parent can. */
 	if (!probes__alive(t->probes))
 		command__wait(&t->command);

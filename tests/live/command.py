@@ -213,6 +213,16 @@ class Interrupt(unittest.TestCase):
                 self.assertEqual(weir.end(), 128 + signal.SIGINT)
             self.assertFalse(os.path.exists(there))
 
+    def test_never_begins(self):
+        """Stopped while it still gets ready: what did not run has not succeeded."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            there = os.path.join(where, "there")
+            with Running("touch", there) as weir:
+                live.wait_until("forked", lambda: proc.children(weir.pid))
+                weir.signal(signal.SIGTERM)
+                self.assertEqual(weir.end(), 125)
+            self.assertFalse(os.path.exists(there))
+
     def test_dispositions(self):
         """What is ignored and blocked in the program is as without weir: for nohup, say."""
         command = ["grep", "-E", "^Sig(Ign|Blk):", "/proc/self/status"]
