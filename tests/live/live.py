@@ -146,9 +146,13 @@ class Trace(Child):
             return said.read()
 
     def traces(self):
-        if self.process.poll() is not None:
+        ended = self.process.poll() is not None
+        # It may have traced and ended between two looks.
+        if "tracing; " in self.said():
+            return True
+        if ended:
             raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
-        return "tracing; " in self.said()
+        return False
 
     def end(self):
         """Waits for it to end by itself."""

@@ -73,6 +73,7 @@ class Help(Case):
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
         "time", "color", "fds", "summary", "summary-only",
         "list", "comm", "container", "cgroup", "uid", "path", "failed", "errno", "min-duration",
+        "all",
     }
 
     def test_has_every_option(self):
@@ -358,6 +359,26 @@ class Output(Case):
             os.close(keyboard)
             os.close(screen)
 
+    def test_all(self):
+        """M8: on a terminal, the shell above it is left out, or each line would make another one."""
+        script = '"$@" & for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $$; sleep 0.1; done; wait'
+        args = "-e", "sys:kill", "--color", "never", "--comm", "above"
+        self.assertNotIn(b"kill(", self.above_terminal(script, *args))
+        self.assertIn(b"kill(", self.above_terminal(script, *args, "--all"))
+
+    def above_terminal(self, script, *args):
+        """What a terminal is sent by a weir that the script starts, which is called `above`."""
+        keyboard, screen = pty.openpty()
+        script = f"printf above > /proc/$$/comm; {script}; echo end"
+        command = ["sh", "-c", script, "sh", live.WEIR, "trace", "-d", "1", *args]
+        try:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=screen,
+                           stderr=subprocess.DEVNULL, check=True, timeout=live.PATIENCE_S)
+            return os.read(keyboard, 65536)
+        finally:
+            os.close(keyboard)
+            os.close(screen)
+
     def test_colors(self):
         """On a terminal, unless NO_COLOR is set to something; elsewhere only when told to."""
         for colored, args, environment in (
@@ -455,16 +476,16 @@ class Limits(Case):
             self.assertEqual(ledger["produced"], count + ledger["filtered"] + live.lost(ledger))
 
     def test_max_events_of_calls(self):
-        """In text a call is one line, though it is two records."""
-        with busy() as load, folder() as where:
-            path = os.path.join(where, "ledger")
-            out, _ = self.good("-e", "sys:getpid", "-p", load.pid, "-n", "100", "--ledger", path)
-            with open(path, encoding="ascii") as file:
-                ledger = json.load(file)
-        self.assertEqual(out.count("\n"), 100)
+        """Put together, a call is one event, though it is two records."""
+        with busy() as load, \
+                live.Trace("--pair", "-e", "sys:getpid", "-p", load.pid, "-n", 100) as trace:
+            self.assertEqual(trace.end(), 0)
+            ledger = trace.ledger()
+            calls = trace.events("syscall")
         live.assert_account(self, ledger)
-        # The first call may have been under way when weir came.
-        self.assertIn(ledger["delivered"], (199, 200))
+        self.assertEqual(len(calls), 100)
+        whole = sum("enter" in call for call in calls)
+        self.assertEqual(ledger["delivered"], 100 + whole)
 
     def test_buffer(self):
         """The sizes are what is asked for, or less; what is said to work, does."""

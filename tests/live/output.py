@@ -105,6 +105,18 @@ class Slow(unittest.TestCase):
         self.assertGreater(live.lost(ledger, "reserve_failed"), 0)
         self.assertLess(at_end, at_start + MEMORY)
 
+    def test_slow_and_only_so_many(self):
+        """-n: all of them come, as long as there is somebody who takes them."""
+        with busy_load(6) as load, \
+                Piped("-e", CALLS, "-p", load.pid, "-n", 3000) as trace, \
+                Reader(trace.process.stdout, 16000) as reader:
+            load.go()
+            self.assertEqual(trace.end(), 0)
+            ledger = trace.ledger()
+            live.wait_until("read", lambda: reader.bytes.count(b"\n") >= 3000)
+        self.assertEqual(live.lost(ledger, "output"), 0)
+        self.assertEqual(ledger["delivered"], 3000)
+
     def test_stuck(self):
         """L5: nobody reads for five seconds; Ctrl-C then ends it, though nobody reads yet."""
         with busy_load(7) as load, \
