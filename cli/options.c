@@ -84,16 +84,37 @@ static const struct unit duration_units[] = {
 
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
+/* ".25" in millionths; no digits, or no point: 0. */
+static uint64_t parse_millionths(const char **text)
+{
+	uint64_t millionths = 0, place = 1000000;
+
+	if (**text != '.')
+		return 0;
+	for (++*text; **text >= '0' && **text <= '9'; ++*text) {
+		place /= 10;
+		millionths += (uint64_t)(**text - '0') * place;
+	}
+	return millionths;
+}
+
+/* A part of a unit counts as far as the unit can be divided. */
 static bool parse_quantity(const char *text, const struct unit *units, uint64_t *out)
 {
+	uint64_t number, whole, millionths;
 	const char *rest;
-	uint64_t number;
 
 	if (!parse_number(text, &number, &rest))
 		return false;
-	for (; units->name; units++)
-		if (!strcmp(units->name, rest))
-			return number && !__builtin_mul_overflow(number, units->factor, out);
+	millionths = parse_millionths(&rest);
+	for (; units->name; units++) {
+		if (strcmp(units->name, rest) != 0)
+			continue;
+		if (__builtin_mul_overflow(number, units->factor, &whole) ||
+		    __builtin_add_overflow(whole, millionths * units->factor / 1000000, out))
+			return false;
+		return *out && (!millionths || units->factor > 1);
+	}
 	return false;
 }
 

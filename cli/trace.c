@@ -129,7 +129,7 @@ static const struct option_def trace_options[] = {
 	{0, "pair", OPTION_FLAG, AT(pair), NULL,
 	 "in JSON: one object a system call, at its exit, as text has it"},
 	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
-	 "stop after TIME: 10 (seconds), 500ms, 2m"},
+	 "stop after TIME: 10 (seconds), 1.5, 500ms, 2m"},
 	{'n', "max-events", OPTION_COUNT, AT(max_events), "N", "stop after N events"},
 	{0, "no-wait", OPTION_FLAG, AT(no_wait), NULL,
 	 "end when COMMAND ends, and not only when all that it started has"},
