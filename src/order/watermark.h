@@ -22,9 +22,9 @@ struct wm_snapshot {
 };
 
 struct wm_fifo {
-	struct wm_snapshot entry[WM_FIFO_LEN];
-	unsigned first, count;
+	unsigned first, count;	   /* nearly always 0: then nothing else of it is touched */
 	struct wm_snapshot newest; /* as it was pushed, also when it had to be merged */
+	struct wm_snapshot entry[WM_FIFO_LEN];
 };
 
 /*
@@ -38,5 +38,17 @@ void wm_fifo__push(struct wm_fifo *fifo, const struct wm_snapshot *snapshot);
  * nothing was reached.
  */
 bool wm_fifo__reach(struct wm_fifo *fifo, uint64_t pos, struct wm_snapshot *out);
+
+/* Both: a snapshot was taken, and the ring drained. What was reached at once never goes in. */
+static inline bool wm_fifo__pass(struct wm_fifo *fifo, const struct wm_snapshot *snapshot,
+				 uint64_t pos, struct wm_snapshot *out)
+{
+	if (!fifo->count && (int64_t)(pos - snapshot->pos) >= 0) {
+		*out = *snapshot;
+		return true;
+	}
+	wm_fifo__push(fifo, snapshot);
+	return wm_fifo__reach(fifo, pos, out);
+}
 
 #endif /* WEIR_ORDER_WATERMARK_H */

@@ -45,32 +45,32 @@ struct held {
 	uint8_t *bytes;
 };
 
-/* One source. */
+/* One source. What every poll touches comes first. */
 struct ring {
 	struct queue queue; /* drained, not delivered; record bytes are in the ring or in `held` */
 	struct bpf_ringbuf rb;
+	uint64_t tail;	   /* below: freed for the producer */
 	struct held *held; /* copies, oldest first */
 	uint32_t source;   /* index in stream->by_source, and the order of ties */
 	int32_t cpu;
 	uint64_t delivered;
-	struct seqs seqs;
-
-	uint64_t tail; /* below: freed for the producer */
-	struct wm_fifo fifo;
-	uint64_t reached_ns;	   /* the newest T whose P is drained */
-	struct wm_snapshot latest; /* the last snapshot taken, reached or not */
+	uint64_t delivered_at_scan; /* when all that waits was looked at for the last time */
+	struct wm_snapshot latest;  /* the last snapshot taken, reached or not */
+	uint64_t reached_ns;	    /* the newest T whose P is drained */
 	const struct weir_counters *counters;
 	const uint64_t *producer;
 	uint64_t *consumer;
 	size_t size; /* 0: it has counters, but no ring */
 	uint64_t busy_since_ns;
 	uint64_t max_fill;
-	uint64_t delivered_at_scan; /* when all that waits was looked at for the last time */
+	uint64_t broken;
+	struct seqs seqs;
+	struct wm_fifo fifo;
 
 	struct held **held_last;
 	size_t *held_bytes; /* the stream's count of them */
 
-	uint64_t late, ahead, discarded, stray, broken;
+	uint64_t late, ahead, discarded, stray;
 	uint64_t failed_start; /* what the producers' counter of failed reserves began with */
 	uint64_t filtered;     /* by the consumer, of delivered */
 	uint64_t given_up;     /* lost after delivery, of delivered too */

@@ -236,13 +236,10 @@ static void drain_ring(struct weir_stream *s, struct ring *ring)
 	ring->latest.bound_ns = s->bound_ns;
 	if (ring->size) {
 		check_head(ring);
-		wm_fifo__push(&ring->fifo, &ring->latest);
 		note_fill(ring);
 		drain(ring);
-	} else {
-		wm_fifo__push(&ring->fifo, &ring->latest);
 	}
-	if (!wm_fifo__reach(&ring->fifo, ring->rb.pos, &reached))
+	if (!wm_fifo__pass(&ring->fifo, &ring->latest, ring->rb.pos, &reached))
 		return;
 	ring->reached_ns = reached.t_ns;
 	seqs__settle(&ring->seqs, reached.t_ns, reached.bound_ns, reached.attempts, on_lost, ctx);
