@@ -31,11 +31,15 @@ int seed_tasks(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Run once by the reader itself: its own number, in whatever pid namespace it is. */
+/* When learn_self ran, by the clock of the stamps. */
+__u64 weir_self_ns = 0;
+
+/* Run once by the reader itself: its own number and clock, in whatever namespaces it is. */
 SEC("raw_tp")
 int learn_self(void *ctx)
 {
 	weir_self_tgid = bpf_get_current_pid_tgid() >> 32;
+	weir_self_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/sys_spec.h"
@@ -19,6 +20,7 @@
 
 #define CLASSES		 2
 #define PIDS_MAX_ENTRIES (1u << 20)
+#define CLOCK_SLACK_NS	 1000000 /* two clocks that are one differ by microseconds at most */
 
 /* One number out of a file whose last number matters: "0-3,8-11" has 11. Negative: -errno. */
 static long read_last_number(const char *path)
@@ -213,14 +215,29 @@ static int fill_cgroup(struct probes *probes, const struct probes_selection *sel
 	return bpf_map_update_elem(fd, &zero, &sel->cgroup_fd, BPF_ANY);
 }
 
-/* The BPF side tells the reader by its tgid, whatever a pid namespace makes of it. */
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * The BPF side tells the reader by its tgid, whatever a pid namespace makes of it. Its stamp lies
+ * between our two looks at the clock, unless a time namespace has moved ours.
+ */
 static int learn_self(struct probes *probes)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	uint64_t before_ns = now_ns(), stamp_ns;
 	int err = bpf_prog_test_run_opts(bpf_program__fd(probes->skel->progs.learn_self), &opts);
 
 	if (err)
 		return err;
+	stamp_ns = probes->skel->bss->weir_self_ns;
+	probes->foreign_clock = stamp_ns + CLOCK_SLACK_NS < before_ns ||
+				stamp_ns > now_ns() + CLOCK_SLACK_NS;
 	probes->foreign_pids = probes->skel->data->weir_self_tgid != (__u32)getpid();
 	return 0;
 }
@@ -248,6 +265,13 @@ static int load(struct probes *probes, const struct probes_selection *sel)
 static int check_selection(const struct probes *probes, const struct probes_selection *sel,
 			   char *err, size_t err_len)
 {
+	if (probes->foreign_clock) {
+		snprintf(err, err_len,
+			 "cannot tell what is complete: weir runs in a time namespace of its own, "
+			 "whose clock is not the kernel's; run it in the host's (nsenter --time "
+			 "--target 1)");
+		return -EINVAL;
+	}
 	if (!sel->nr_pids || !probes->foreign_pids)
 		return 0;
 	snprintf(

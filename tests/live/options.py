@@ -592,6 +592,17 @@ class Rights(unittest.TestCase):
                         "namespace of its own, where they have other numbers; run it in the "
                         "host's (docker run --pid=host)\n"))
 
+    def test_time_namespace(self):
+        """Stamps are the host's: a clock that is not could not say what is complete."""
+        for offset in ("100000", "-1"):
+            status, said = self.run_as("unshare", "--time", "--monotonic", offset, "--fork")
+            self.assertEqual((status, said), (
+                1, "weir trace: cannot tell what is complete: weir runs in a time namespace of "
+                   "its own, whose clock is not the kernel's; run it in the host's (nsenter "
+                   "--time --target 1)\n"))
+        status, said = self.run_as("unshare", "--time", "--fork")
+        self.assertEqual(status, 0, said)
+
     def test_no_tracefs(self):
         """It needs none."""
         paths = [p for p in ("/sys/kernel/tracing", "/sys/kernel/debug") if os.path.isdir(p)]
