@@ -349,8 +349,8 @@ static bool split_buffer(struct trace *t)
 		return false;
 	}
 	if (t->event_bytes > 1u << 30) {
-		SAY("--buffer is too large: at most 1G a CPU, so %lluG here",
-		    (unsigned long long)cpus);
+		SAY("--buffer is too large: at most 2G a CPU, so %lluG here",
+		    2 * (unsigned long long)cpus);
 		return false;
 	}
 	return true;
