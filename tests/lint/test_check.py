@@ -62,14 +62,15 @@ class Check(unittest.TestCase):
         self.write("meson.build", self.meson)
         subprocess.run(["meson", "setup", self.path("b"), self.top], check=True,
                        stdout=subprocess.DEVNULL)
-        # A copy: whoever is not root may have no way into the checkout.
+        # A copy, and another place: who is not root may have no way into the checkout.
         os.makedirs(self.path("scripts"), exist_ok=True)
         shutil.copy(CHECK, self.path("scripts"))
         command = [self.path("scripts/check"), "--build", self.path("b"), "--tests", self.top] + list(args)
         if user:
             os.chmod(self.top, 0o755)
             subprocess.run(["chown", "-R", user, self.top], check=True)
-        run = subprocess.run(command, text=True, check=False, user=user,
+        run = subprocess.run(command, text=True, check=False, user=user, cwd=self.top,
+                             env=dict(os.environ, HOME=self.top),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = run.stdout
         return run.returncode
