@@ -42,9 +42,34 @@ static bool resolve_errno(struct filter *filter, const struct command_def *comma
 	return false;
 }
 
+static bool has_dots(const char *path)
+{
+	for (const char *part = path; part; part = strchr(part, '/')) {
+		size_t len;
+
+		part += strspn(part, "/");
+		len = strcspn(part, "/");
+		if ((len == 1 || len == 2) && !strncmp(part, "..", len))
+			return true;
+	}
+	return false;
+}
+
+/* It is compared with paths that the kernel wrote, and opened below the hierarchy's root. */
+static bool check_cgroup(const struct filter *filter, const struct command_def *command)
+{
+	if (!filter->cgroup || (filter->cgroup[0] == '/' && !has_dots(filter->cgroup)))
+		return true;
+	say(command,
+	    "--cgroup takes a path as /proc/PID/cgroup has it, such as /system.slice, not '%s'",
+	    filter->cgroup);
+	return false;
+}
+
 bool filter__check(struct filter *filter, const struct command_def *command)
 {
-	return resolve_user(filter, command) && resolve_errno(filter, command);
+	return resolve_user(filter, command) && resolve_errno(filter, command) &&
+	       check_cgroup(filter, command);
 }
 
 bool filter__needs_calls(const struct filter *filter)

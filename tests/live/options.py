@@ -100,6 +100,9 @@ class Help(Case):
         self.wrong("--min-duration takes a time", "--min-duration", "x")
         self.wrong("--errno takes a name such as ENOENT, not 'enoent'", "--errno", "enoent")
         self.wrong("there is no user 'nobody at all'", "--uid", "nobody at all")
+        for path in ("system.slice", "../..", "/a/../b", "/."):
+            self.wrong("--cgroup takes a path as /proc/PID/cgroup has it, such as /system.slice, "
+                       f"not '{path}'", "--cgroup", path)
         self.wrong("--string-limit is at most 4096", "--string-limit", "4097")
         self.wrong("there is no format 'xml': text, json or none", "-f", "xml")
         self.wrong("there is no --time 'utc': wall, mono, delta or none", "--time", "utc")
