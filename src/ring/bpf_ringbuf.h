@@ -105,7 +105,11 @@ struct bpf_ringbuf_run {
 static inline struct bpf_ringbuf_run bpf_ringbuf__run(const struct bpf_ringbuf *rb, uint64_t head)
 {
 	int64_t left = (int64_t)(head - rb->pos);
+	uint64_t first = rb->mask + 1 - (rb->pos & rb->mask);
 
+	/* Lengths are loaded where they were stored, not in the second mapping: one word, one address. */
+	if (left > (int64_t)first)
+		left = (int64_t)first;
 	/* Shorter than the flags in a length are, so that one comparison is enough below. */
 	if (left > (int64_t)BPF_RINGBUF_DISCARD)
 		left = BPF_RINGBUF_DISCARD;
