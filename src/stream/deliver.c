@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define CACHE_LINE     64
-#define FETCH_AHEAD    16 /* records; a power of two */
+#define FETCH_AHEAD    32 /* records; a power of two */
 #define NOTICES_MAX    16384
 #define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
 
