@@ -39,6 +39,10 @@ static bool select_names(const struct command_def *command, struct probes_select
 	char group[32], name[64];
 	const char *names = colon + 1;
 
+	if (memchr(word, ',', (size_t)(colon - word))) {
+		say(command, "a colon belongs to one group: split '%s' into one -e for each", word);
+		return false;
+	}
 	snprintf(group, sizeof(group), "%.*s", (int)(colon - word), word);
 	/* All but what follows. */
 	if (names[0] == '!' && !select_one(command, selection, group, NULL, true))

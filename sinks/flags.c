@@ -466,6 +466,12 @@ static const struct name sock_names[] = {
 	N(SOCK_CLOEXEC),
 };
 
+/* Kinds are numbers, flags stand above them: those kinds that contain another's bits come first. */
+static const struct name sock_type_names[] = {
+	N(SOCK_PACKET), N(SOCK_DCCP),	N(SOCK_SEQPACKET), N(SOCK_RDM),	    N(SOCK_RAW),
+	N(SOCK_DGRAM),	N(SOCK_STREAM), N(SOCK_NONBLOCK),  N(SOCK_CLOEXEC),
+};
+
 static const struct name sockopt_names[] = {
 	N(SO_DEBUG),	 N(SO_REUSEADDR),    N(SO_TYPE),	  N(SO_ERROR),
 	N(SO_DONTROUTE), N(SO_BROADCAST),    N(SO_SNDBUF),	  N(SO_RCVBUF),
@@ -597,6 +603,7 @@ static const struct set sets[] = {
 	FLAGS(signalfd, "0"),
 	ENUM(sigprocmask),
 	FLAGS(sock, "0"),
+	FLAGS(sock_type, "0"),
 	ENUM(sockopt),
 	ENUM(sol),
 	FLAGS(splice, "0"),

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 
 static struct capture c;
 
@@ -95,6 +96,10 @@ static void test_no_two_values_print_alike(void **state)
 
 static void test_flags(void **state)
 {
+	assert_string_equal(flags("sock_type", SOCK_STREAM | SOCK_CLOEXEC),
+			    "SOCK_STREAM|SOCK_CLOEXEC");
+	assert_string_equal(flags("sock_type", SOCK_SEQPACKET), "SOCK_SEQPACKET");
+	assert_string_equal(flags("sock_type", SOCK_RAW | SOCK_NONBLOCK), "SOCK_RAW|SOCK_NONBLOCK");
 	assert_string_equal(flags("open", O_RDONLY), "O_RDONLY");
 	assert_string_equal(flags("open", O_RDONLY | O_CLOEXEC), "O_RDONLY|O_CLOEXEC");
 	assert_string_equal(flags("open", O_WRONLY | O_CREAT | O_TRUNC),
