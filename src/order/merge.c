@@ -15,7 +15,7 @@
 #define DIGIT_MASK   (DIGIT_VALUES - 1)
 #define TOP_DIGITS   (64 - 2 * DIGIT_BITS)
 
-#define SMALL_COUNT 64u /* up to here an insertion sort is cheaper than counting */
+#define SMALL_COUNT 32u /* up to here an insertion sort is cheaper than counting */
 #define QUEUE_KEYS  16u /* so many of each queue, on average, when a run is too small for all */
 
 #define PREFETCH_AHEAD 3u /* queues */
