@@ -94,6 +94,13 @@ class Whole(unittest.TestCase):
                                   stderr=subprocess.DEVNULL, check=False, timeout=live.PATIENCE_S)
         self.assertEqual(done.stdout, b"x\n")
 
+    def test_call_that_does_not_end(self):
+        """--min-duration is how one looks for what is waited for: that may never come."""
+        _, lines = lines_of("--pair", "-e", "sys", "--min-duration", "200ms", "-d", "1", "sleep", "3")
+        waits = [line for line in lines if line["event"] == "syscall"]
+        self.assertEqual([line["syscall"] for line in waits], ["clock_nanosleep"])
+        self.assertTrue(waits[0]["unfinished"])
+
     def test_account(self):
         with live.Trace("sh", "-c", "for i in 1 2 3; do cat /dev/null; done") as trace:
             self.assertEqual(trace.end(), 0)
@@ -127,6 +134,9 @@ class Status(unittest.TestCase):
         """125 where weir failed; 2 and 3 as without a command."""
         self.assertEqual(self.status("-o", "/nowhere/at/all", "true")[0], 125)
         self.assertEqual(self.status("-e", "nope", "true")[0], 2)
+        status, said = self.status("-e", "process,sys:openat", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("one -e for each", said)
         self.assertEqual(self.status("--strict", "sh", "-c", "exit 7")[0], 7)
 
     def test_of_one_that_does_not_start(self):
