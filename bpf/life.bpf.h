@@ -66,7 +66,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!selected_process(CLASS_LIFE, parent->tgid))
 		return 0;
-	if (weir_has_pids && child->tgid != parent->tgid)
+	if (weir_has_pids && weir_follows && child->tgid != parent->tgid)
 		track(child->tgid);
 
 	r = weir_reserve(&t, CLASS_LIFE, WEIR_T_FORK, sizeof(*r));

@@ -14,6 +14,7 @@
 
 /* Set before load. */
 const volatile bool weir_has_pids __weak = false;
+const volatile bool weir_follows __weak = true; /* what they fork is selected, too */
 const volatile bool weir_has_left_out __weak = false;
 
 /* The reader's own process; no process has the first value. See learn_self. */

@@ -72,6 +72,12 @@ bool filter__check(struct filter *filter, const struct command_def *command)
 	       check_cgroup(filter, command);
 }
 
+bool filter__is_set(const struct filter *filter)
+{
+	return filter->comms.count || filter->paths.count || filter->container || filter->cgroup ||
+	       filter->user || filter__needs_calls(filter);
+}
+
 bool filter__needs_calls(const struct filter *filter)
 {
 	return filter->failed || filter->errno_name || filter->min_duration_ns;

@@ -29,6 +29,9 @@ struct filter {
 /* Resolve names. false: one means nothing, and that was said. */
 bool filter__check(struct filter *filter, const struct command_def *command);
 
+/* Does it turn anything away at all? */
+bool filter__is_set(const struct filter *filter);
+
 /* Does it ask for something that only a whole call has? */
 bool filter__needs_calls(const struct filter *filter);
 

@@ -77,7 +77,7 @@ int printer__record(struct printer *printer, const struct weir_event *event)
 	char idle[WEIR_COMM_LEN];
 	int err;
 
-	if (!printer->sink->event)
+	if (!printer->sink->event && !printer->filter)
 		return 0;
 	err = probes__decode(event, &decoded);
 	if (err)
@@ -86,7 +86,8 @@ int printer__record(struct printer *printer, const struct weir_event *event)
 	add_task(printer, &item, &decoded, idle, &task);
 	if (!wanted(printer, &item, task, NULL))
 		return PRINTER_FILTERED;
-	printer->sink->event(printer->out, &item);
+	if (printer->sink->event)
+		printer->sink->event(printer->out, &item);
 	return 0;
 }
 
@@ -99,7 +100,7 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	char idle[WEIR_COMM_LEN];
 	int err;
 
-	if (!printer->sink->call && !printer->counts)
+	if (!printer->sink->call && !printer->counts && !printer->filter)
 		return 0;
 	err = probes__decode_call(call, &decoded);
 	if (err)

@@ -46,7 +46,8 @@ struct trace_options {
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	struct filter filter;
-	bool watermarks, strict, verbose, pair, fds, summary, summary_only, no_wait, list, all;
+	bool watermarks, strict, verbose, pair, fds, summary, summary_only, no_wait, list, all,
+		children, no_follow;
 };
 
 struct trace {
@@ -84,6 +85,10 @@ static const struct option_def trace_options[] = {
 	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
+	{0, "children", OPTION_FLAG, AT(children), NULL,
+	 "with -p: also what they have forked before"},
+	{0, "no-follow", OPTION_FLAG, AT(no_follow), NULL,
+	 "with -p or COMMAND: not what they fork"},
 	{0, "all", OPTION_FLAG, AT(all), NULL,
 	 "on a terminal, also the processes that weir descends from (shell,\n"
 	 "terminal, sshd): they are left out, or showing a line would be\n"
@@ -387,11 +392,17 @@ static bool check_options(struct trace *t)
 	t->opts.pair |= t->opts.fds;
 	if (!check_summary(t) || !filter__check(&t->opts.filter, &trace_command))
 		return false;
+	if (t->opts.children && t->opts.no_follow) {
+		SAY("--children and --no-follow exclude each other");
+		return false;
+	}
+	t->selection.children = t->opts.children;
+	t->selection.no_follow = t->opts.no_follow;
 	if (filter__needs_calls(&t->opts.filter) && is_json(t) && !t->opts.pair) {
 		SAY("--failed, --errno and --min-duration ask for whole calls: add --pair");
 		return false;
 	}
-	t->printer.filter = &t->opts.filter;
+	t->printer.filter = filter__is_set(&t->opts.filter) ? &t->opts.filter : NULL;
 	if (!t->opts.buffer)
 		t->opts.buffer = DEFAULT_BUFFER;
 	if (!t->opts.string_limit)
@@ -427,10 +438,10 @@ static bool fork_command(struct trace *t, char **argv)
 	return true;
 }
 
-/* -1, and said why. */
+/* What it holds stays until the trace has begun: see empty_files(). -1, and said why. */
 static int create_file(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		SAY("%s: %s", path, strerror(errno));
@@ -486,7 +497,8 @@ static bool open_calls(struct trace *t)
 
 	if (counted && !(t->printer.counts = counts__new()))
 		return false;
-	if (!counted && (!t->printer.sink->call || (is_json(t) && !t->opts.pair)))
+	if (!counted && !filter__needs_calls(&t->opts.filter) &&
+	    (!t->printer.sink->call || (is_json(t) && !t->opts.pair)))
 		return true;
 	t->calls = calls__new(0, on_call, t);
 	return t->calls;
@@ -741,6 +753,19 @@ static int command_status(struct trace *t)
 	return command__ended(&t->command) ? command__status(&t->command) : EXIT_OK;
 }
 
+/* What stood there before a trace that could not begin is still there. */
+static bool empty_file(int fd, const char *path)
+{
+	struct stat st;
+
+	if (!path || fd <= STDERR_FILENO || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return true;
+	if (!ftruncate(fd, 0))
+		return true;
+	SAY("%s: %s", path, strerror(errno));
+	return false;
+}
+
 static int trace(struct trace *t, char **argv)
 {
 	int failed = t->has_command ? EXIT_WEIR_FAILED : EXIT_FAILED;
@@ -751,7 +776,8 @@ static int trace(struct trace *t, char **argv)
 		return failed;
 	if (!t->selection.nr_pids && !t->opts.all && isatty(t->out_fd))
 		selection__leave_ancestors_out(t->pids, &t->selection);
-	if (!start(t))
+	if (!start(t) || !empty_file(t->out_fd, t->opts.output) ||
+	    !empty_file(t->ledger_fd, t->opts.ledger))
 		return failed;
 	bad = false;
 	if (start_command(t, argv)) {

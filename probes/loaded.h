@@ -54,6 +54,7 @@ struct probes {
 	uint32_t *pids;	  /* as selected, without their descendants */
 	uint32_t nr_pids;
 	bool has_pids;
+	bool children;	   /* as selected */
 	bool foreign_pids; /* a pid namespace of our own: /proc has other numbers than the kernel */
 	bool foreign_clock; /* a time namespace of our own: CLOCK_MONOTONIC is not what stamps are */
 	struct bpf_program *programs[PROGRAMS]; /* NULL: not loaded */

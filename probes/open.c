@@ -101,6 +101,7 @@ static void set_constants(struct probes *probes, const struct probes_selection *
 
 	rodata->weir_nr_cpus = probes->nr_cpus;
 	rodata->weir_has_pids = probes->has_pids;
+	rodata->weir_follows = !sel->no_follow;
 	rodata->weir_has_left_out = sel->nr_left_out > 0;
 	rodata->weir_exit_tells_last = tracepoints->exit_tells_last;
 	rodata->weir_switch_has_state = tracepoints->switch_has_state;
@@ -291,6 +292,7 @@ static int copy_pids(struct probes *probes, const struct probes_selection *sel)
 		return -ENOMEM;
 	memcpy(probes->pids, sel->pids, sel->nr_pids * sizeof(*sel->pids));
 	probes->nr_pids = sel->nr_pids;
+	probes->children = sel->children;
 	return 0;
 }
 

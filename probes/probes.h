@@ -18,8 +18,10 @@ struct probes_selection {
 	uint32_t groups;	  /* bit (1 << enum weir_group); lifecycle state is always traced */
 	uint32_t types;		  /* bit (1 << enum weir_type) of the selected record types */
 	uint64_t syscalls[3][16]; /* [abi][nr / 64]: selected call numbers, 0 to 1023 */
-	const uint32_t *pids;	  /* these processes and their descendants only; NULL: all */
+	const uint32_t *pids;	  /* these processes and what they fork only; NULL: all */
 	uint32_t nr_pids;
+	bool children;		  /* also what they have forked before */
+	bool no_follow;		  /* not even what they fork from now on */
 	const uint32_t *left_out; /* without pids: all but these processes; NULL: none */
 	uint32_t nr_left_out;
 	/* Of system calls, only those of this user, and from within this cgroup (v2) or below. */

@@ -120,7 +120,7 @@ static int meet(void *ctx, const struct weir_seed *seed)
 		if (census->probes->pids[i] == tgid)
 			census->running[i] = true;
 	}
-	if (has(census, tgid) || !has(census, seed->ppid))
+	if (!census->probes->children || has(census, tgid) || !has(census, seed->ppid))
 		return 0;
 	return add(census, tgid);
 }
