@@ -2,7 +2,7 @@
 /*
  * test_ring.c - B1 to B5, with F2 and F4 as they apply to BPF ring buffers (G5, G8).
  *
- * B2 is O16 in test_order.c, B3 is O20 there.
+ * B2 is O16 in test_progress.c, B3 is O20 in test_order.c.
  */
 #include <errno.h>
 #include <stdlib.h>
