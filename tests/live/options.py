@@ -19,6 +19,7 @@ import unittest
 
 import cases
 import live
+import proc
 
 # Does something of every group, and ends.
 SOME_OF_ALL = ["sh", "-c", "kill -URG $$; cat /dev/null; sleep 0.01; true | cat"]
@@ -73,7 +74,7 @@ class Help(Case):
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
         "time", "color", "fds", "summary", "summary-only",
         "list", "comm", "container", "cgroup", "uid", "path", "failed", "errno", "min-duration",
-        "all",
+        "all", "children", "no-follow",
     }
 
     def test_has_every_option(self):
@@ -91,11 +92,13 @@ class Help(Case):
         for option in ("-e", "-p", "-o", "-f", "-d", "-n", "--buffer", "--string-limit", "--ledger"):
             self.wrong(f"{option} needs a value", option)
             self.wrong("not ''", option, "")
-        for bad in ("0", "-1", "5x", "x", "1.5", "18446744073709551616", " 1"):
+        for bad in ("0", "-1", "5x", "x", "1.5.5", "18446744073709551616", " 1"):
             self.wrong("--duration takes a time", "-d", bad)
             self.wrong("--max-events takes a whole number", "-n", bad)
             self.wrong("--string-limit takes a whole number", "--string-limit", bad)
             self.wrong("--buffer takes a size", "--buffer", bad)
+        self.wrong("--max-events takes a whole number", "-n", "1.5")
+        self.wrong("--buffer takes a size", "--buffer", "4096.5")
         self.wrong("--duration takes a time", "-d", "18446744073709551615h")
         self.wrong("--min-duration takes a time", "--min-duration", "x")
         self.wrong("--errno takes a name such as ENOENT, not 'enoent'", "--errno", "enoent")
@@ -259,6 +262,40 @@ class Pids(Case):
             self.assertEqual(trace.end(), 0)
             count = collections.Counter(line["pid"] for line in trace.events())
         self.assertEqual(count, {a.pid: 20, b.pid: 20, c.pid: 20})
+
+    def parent_of_two(self, *args):
+        """Who made calls under -p of a shell that had a child before, and has another afterwards."""
+        script = "(read go; exec cat /dev/null) & read go; (exec cat /dev/null); wait"
+        with live.Child(["sh", "-c", script], stdin=subprocess.PIPE) as shell:
+            live.wait_until("a child", lambda: proc.children(shell.pid))
+            before, = proc.children(shell.pid)
+            with live.Trace("-p", shell.pid, "-e", "sys", *args) as trace:
+                shell.process.communicate(b"\n\n", timeout=live.PATIENCE_S)
+                self.assertEqual(trace.end(), 0)
+                callers = {line["pid"] for line in trace.events()}
+        return shell.pid, before, callers
+
+    def test_children(self):
+        """Those from before only with --children, those from now on not with --no-follow."""
+        shell, before, callers = self.parent_of_two()
+        self.assertIn(shell, callers)
+        self.assertNotIn(before, callers)
+        self.assertEqual(len(callers), 2)
+        shell, before, callers = self.parent_of_two("--children")
+        self.assertLessEqual({shell, before}, callers)
+        self.assertEqual(len(callers), 3)
+        shell, before, callers = self.parent_of_two("--no-follow")
+        self.assertEqual(callers, {shell})
+        self.wrong("exclude each other", "-p", "1", "--children", "--no-follow")
+
+    def test_filters_without_a_sink(self):
+        """What a filter turns away is filtered, whatever would be printed."""
+        for args in (("--comm", "nobody"), ("--errno", "ELOOP"), ("-P", "/no/such/path")):
+            with folder() as where:
+                path = os.path.join(where, "ledger")
+                self.good("-f", "none", "--ledger", path, "-e", "sys", *args, "true")
+                with open(path, encoding="ascii") as file:
+                    self.assertEqual(json.load(file)["delivered"], 0)
 
 
 class Output(Case):
