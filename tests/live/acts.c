@@ -39,7 +39,12 @@ static void seed(void *ctx, const struct weir_seed *s, const char *exe, const ch
 
 void open_all(const char *const *what, const uint32_t *pid, size_t event_bytes)
 {
-	struct probes_selection sel = {.string_limit = 64, .pids = pid, .nr_pids = pid ? 1 : 0};
+	struct probes_selection sel = {
+		.string_limit = 64,
+		.pids = pid,
+		.nr_pids = pid ? 1 : 0,
+		.children = true,
+	};
 	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = keep};
 
 	for (; *what; what += 2)

@@ -265,7 +265,8 @@ class Pids(Case):
 
     def parent_of_two(self, *args):
         """Who made calls under -p of a shell that had a child before, and has another afterwards."""
-        script = "(read go; exec cat /dev/null) & read go; (exec cat /dev/null); wait"
+        # What runs in the background has no standard input of its own accord.
+        script = "exec 3<&0; (read go <&3; exec cat /dev/null) & read go; (exec cat /dev/null); wait"
         with live.Child(["sh", "-c", script], stdin=subprocess.PIPE) as shell:
             live.wait_until("a child", lambda: proc.children(shell.pid))
             before, = proc.children(shell.pid)
