@@ -102,19 +102,26 @@ static void stop_load(struct load *load)
 	pthread_join(load->thread, NULL);
 }
 
-static uint64_t lost(const struct weir_stream *stream)
+static struct weir_ledger ledger_of(const struct weir_stream *stream)
 {
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-	uint64_t sum = 0;
 
 	weir_stream__ledger(stream, &ledger);
+	return ledger;
+}
+
+static uint64_t lost(const struct weir_ledger *ledger)
+{
+	uint64_t sum = 0;
+
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		sum += ledger.total.lost[cause];
+		sum += ledger->total.lost[cause];
 	return sum;
 }
 
 struct result {
-	double seconds, rate, cpu_percent;
+	double rate, polls; /* a second */
+	double cpu_percent;
 	uint64_t lost;
 };
 
@@ -130,7 +137,9 @@ static void poll_for(struct weir_stream *stream, double seconds)
 static struct result run(struct reader *reader, unsigned rate, double seconds, bool timing)
 {
 	struct weir_stream *stream = reader->hook.stream;
-	uint64_t begin_ns, cpu_ns, events, lost_before;
+	struct weir_ledger before, after;
+	uint64_t begin_ns, cpu_ns, events;
+	double took;
 	struct load load;
 	struct result result;
 
@@ -139,15 +148,19 @@ static struct result run(struct reader *reader, unsigned rate, double seconds, b
 	poll_for(stream, 0.2);
 	reader->timing = timing;
 	events = reader->events;
-	lost_before = lost(stream);
+	before = ledger_of(stream);
 	begin_ns = sample__now_ns();
 	cpu_ns = sample__cpu_ns();
 	poll_for(stream, seconds);
 	cpu_ns = sample__cpu_ns() - cpu_ns;
-	result.seconds = (double)(sample__now_ns() - begin_ns) / 1e9;
-	result.rate = (double)(reader->events - events) / result.seconds;
-	result.cpu_percent = (double)cpu_ns / 1e7 / result.seconds;
-	result.lost = lost(stream) - lost_before;
+	took = (double)(sample__now_ns() - begin_ns) / 1e9;
+	after = ledger_of(stream);
+	result = (struct result){
+		.rate = (double)(reader->events - events) / took,
+		.polls = (double)(after.polls - before.polls) / took,
+		.cpu_percent = (double)cpu_ns / 1e7 / took,
+		.lost = lost(&after) - lost(&before),
+	};
 	reader->timing = false;
 	stop_load(&load);
 	hook__set_load(&reader->hook, 0);
@@ -163,7 +176,8 @@ static void print_row(unsigned rate, const struct result *result, struct sample 
 {
 	double p99 = sample__quantile(lag_us, 0.99);
 
-	printf("%9u %10.0f %6lu %8.3f", rate, result->rate, result->lost, result->cpu_percent);
+	printf("%9u %10.0f %6lu %8.0f %8.3f", rate, result->rate, result->lost, result->polls,
+	       result->cpu_percent);
 	if (rate)
 		printf(" %9.1f %9.1f %9.1f", sample__median(lag_us), p99,
 		       sample__quantile(lag_us, 1));
@@ -191,27 +205,39 @@ static void measure(struct reader *reader, unsigned rate, double seconds)
 	print_row(rate, &result, &reader->lag_us);
 }
 
+static void usage(void)
+{
+	errx(2, "usage: wake [-t SECONDS] [-r EVENTS_A_SECOND]");
+}
+
 int main(int argc, char **argv)
 {
-	const unsigned rates[] = {0, 100, 10000, TARGET_BUSY_RATE};
+	const unsigned all_rates[] = {0, 100, 10000, TARGET_BUSY_RATE};
 	struct reader reader = {0};
 	struct bpf_link *link;
 	double seconds = 3;
-	int opt;
+	int opt, rate = -1;
 
-	while ((opt = getopt(argc, argv, "t:")) != -1) {
-		if (opt != 't')
-			errx(2, "usage: wake [-t SECONDS]");
-		seconds = atof(optarg);
+	while ((opt = getopt(argc, argv, "t:r:")) != -1) {
+		if (opt == 't')
+			seconds = atof(optarg);
+		else if (opt == 'r')
+			rate = atoi(optarg);
+		else
+			usage();
 	}
+	if (optind != argc)
+		usage();
 	hook__open(&reader.hook, 0, RING_BYTES, on_event, &reader);
 	link = bpf_program__attach(reader.hook.skel->progs.record);
 	if (!link)
 		err(1, "the program cannot be attached");
-	printf("%9s %10s %6s %8s %9s %9s %9s\n", "rate", "events/s", "lost", "CPU, %", "p50, us",
-	       "p99, us", "max, us");
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-		measure(&reader, rates[i], seconds);
+	printf("%9s %10s %6s %8s %8s %9s %9s %9s\n", "rate", "events/s", "lost", "polls/s",
+	       "CPU, %", "p50, us", "p99, us", "max, us");
+	if (rate >= 0)
+		measure(&reader, (unsigned)rate, seconds);
+	for (size_t i = 0; rate < 0 && i < sizeof(all_rates) / sizeof(all_rates[0]); i++)
+		measure(&reader, all_rates[i], seconds);
 	bpf_link__destroy(link);
 	hook__close(&reader.hook);
 	return 0;
