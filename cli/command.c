@@ -1,15 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run_child(int go_fd, int err_fd, char **argv)
+static int check_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK))
+		return -EACCES;
+	return 0;
+}
+
+int command__find(const char *name, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+	int result = -ENOENT;
+
+	if (strchr(name, '/')) {
+		snprintf(path, size, "%s", name);
+		return check_program(path);
+	}
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	while (*name && dirs) {
+		size_t len = strcspn(dirs, ":");
+		int err;
+
+		/* An empty one is the current directory. */
+		snprintf(path, size, "%.*s%s%s", (int)len, dirs, len ? "/" : "", name);
+		err = check_program(path);
+		if (!err)
+			return 0;
+		if (err == -EACCES)
+			result = err;
+		dirs = dirs[len] ? dirs + len + 1 : NULL;
+	}
+	return result;
+}
+
+/* A script without its interpreter's name is the shell's, as execvp(3) has it. */
+static void run_program(const char *path, char **argv)
+{
+	char **script;
+	size_t n = 0;
+
+	execv(path, argv);
+	if (errno != ENOEXEC)
+		return;
+	while (argv[n])
+		n++;
+	script = calloc(n + 2, sizeof(*script));
+	if (!script)
+		return;
+	script[0] = argv[0];
+	script[1] = (char *)path;
+	memcpy(&script[2], &argv[1], n * sizeof(*argv));
+	execv("/bin/sh", script);
+	free(script);
+}
+
+static void run_child(int go_fd, int err_fd, const char *path, char **argv)
 {
 	ssize_t n;
 	char go;
@@ -21,11 +84,11 @@ static void run_child(int go_fd, int err_fd, char **argv)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(1);
-	execvp(argv[0], argv);
+	run_program(path, argv);
 	err = errno;
 	/* The pipe is empty and this is less than its atomic size: it can't be cut short. */
 	n = write(err_fd, &err, sizeof(err));
-	_exit(err == ENOENT ? 127 : 126);
+	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
 static void close_pair(int fds[2])
@@ -52,7 +115,7 @@ static pid_t fork_without_handlers(void)
 	return pid;
 }
 
-int command__fork(struct command *command, char **argv)
+int command__fork(struct command *command, const char *path, char **argv)
 {
 	int go[2], failed[2], err;
 
@@ -73,7 +136,7 @@ int command__fork(struct command *command, char **argv)
 	if (!command->pid) {
 		close(go[1]);
 		close(failed[0]);
-		run_child(go[0], failed[1], argv);
+		run_child(go[0], failed[1], path, argv);
 	}
 	close(go[0]);
 	close(failed[1]);

@@ -9,6 +9,7 @@
 #define WEIR_CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct command {
@@ -19,8 +20,14 @@ struct command {
 	bool ended;
 };
 
-/* argv ends with NULL. 0, or -errno. */
-int command__fork(struct command *command, char **argv);
+/*
+ * Where the program of that name is, as execvp(3) looks for it: so that the trace shows its exec, and
+ * not each place where it is not. -ENOENT, or -EACCES when what was found may not be run.
+ */
+int command__find(const char *name, char *path, size_t size);
+
+/* argv ends with NULL; path is from command__find(). 0, or -errno. */
+int command__fork(struct command *command, const char *path, char **argv);
 
 /*
  * Let it go, and see its exec through. 0, or the exec's -errno: it has ended then. -EINTR: a signal

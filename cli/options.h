@@ -50,8 +50,11 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_LOST = 3,		/* --strict, and something was lost */
-	EXIT_WEIR_FAILED = 125, /* where the status is that of a command which weir runs */
+	EXIT_LOST = 3, /* --strict, and something was lost */
+	/* Where the status is that of a command which weir runs. */
+	EXIT_WEIR_FAILED = 125,
+	EXIT_NOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
 };
 
 /*

@@ -8,7 +8,7 @@
 
 #define TICK_NS 50000000
 
-volatile int stop__requested;
+volatile int stop__requested, stop__signal;
 static volatile sig_atomic_t ledger_wanted;
 static timer_t tick;
 static volatile sig_atomic_t spared;
@@ -22,6 +22,7 @@ static void on_stop(int sig)
 		spared = 0;
 		return;
 	}
+	stop__signal = sig;
 	stop__requested = 1;
 	timer_settime(tick, 0, &again, NULL); /* async-signal-safe */
 	errno = saved;
@@ -83,6 +84,11 @@ int stop__install(int spare_first_interrupt)
 	for (unsigned i = 0; i < N_CAUGHT && !err; i++)
 		err = catch_one(i);
 	return err;
+}
+
+void stop__spare_no_more(void)
+{
+	spared = 0;
 }
 
 void stop__restore(void)

@@ -7,6 +7,8 @@
 
 /* Non-zero once SIGINT, SIGTERM or SIGHUP came; a SIGHUP that the caller ignores does not come. */
 extern volatile int stop__requested;
+/* Which of them it was. */
+extern volatile int stop__signal;
 
 /*
  * Catch those, and SIGUSR1; ignore SIGPIPE. After the first of them a timer keeps interrupting system
@@ -14,6 +16,9 @@ extern volatile int stop__requested;
  * spare_first_interrupt: the first SIGINT is meant for a command that runs on the same terminal.
  */
 int stop__install(int spare_first_interrupt);
+
+/* That command has ended: a SIGINT is meant for us from now on. */
+void stop__spare_no_more(void);
 
 /* Signals are again what they were before that: in a child, for the program that it becomes. */
 void stop__restore(void);

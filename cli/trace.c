@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,7 +56,8 @@ struct trace {
 	struct probes_selection selection;
 	uint32_t pids[SELECTION_PIDS_MAX + 1];
 	struct command command;
-	bool has_command, command_began;
+	char program[PATH_MAX];
+	bool has_command, command_began, command_execed;
 	size_t life_bytes, event_bytes; /* of one CPU's rings */
 
 	struct weir_stream *stream;
@@ -160,7 +162,7 @@ static const struct command_def trace_command = {
 		"Prints the kernel's events of all CPUs as one stream in true time order. What was\n"
 		"lost stands in it as a gap, with its place and count. With COMMAND, runs it and\n"
 		"traces it and all that it starts. Needs root, or CAP_BPF and CAP_PERFMON.\n"
-		"Ctrl-C ends the trace; SIGUSR1 prints the account so far.",
+		"Ctrl-C ends the trace (while COMMAND runs, the first is COMMAND's); SIGUSR1 prints the account so far.",
 	.after =
 		"Examples:\n"
 		"  weir trace                              every fork, exec and exit\n"
@@ -169,7 +171,7 @@ static const struct command_def trace_command = {
 		"  weir trace -e process,sched -e signal --format json -o trace.json -d 10\n"
 		"  weir verify trace.json                  check it\n\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).\n"
-		"With COMMAND: its own, 128 + N when signal N ended it, 125 when weir failed or was\n"
+		"With COMMAND: its own, 128 + N when signal N ended it or weir, 125 when weir failed or was\n"
 		"stopped before COMMAND began, 126 when it could not be run, 127 when there is none.",
 	.runs_command = true,
 	.options = trace_options,
@@ -260,9 +262,23 @@ static bool before_command(struct trace *t, const struct weir_event *event)
 	return !t->command_began;
 }
 
+/* The exec that begins COMMAND is told by its call, which is to be the first line. */
+static bool is_first_exec(struct trace *t, const struct weir_event *event)
+{
+	const struct weir_task_id *id = event->data;
+
+	if (!t->calls || !t->command_began || t->command_execed || event->type != WEIR_T_EXEC ||
+	    event->len < sizeof(*id) || id->pid != (uint32_t)t->command.pid)
+		return false;
+	t->command_execed = true;
+	return true;
+}
+
 static bool selected(struct trace *t, const struct weir_event *event)
 {
 	if (event->type >= 32 || !(t->selection.types >> event->type & 1))
+		return false;
+	if (is_first_exec(t, event))
 		return false;
 	return !is_half_of_call(event) || !before_command(t, event);
 }
@@ -422,13 +438,24 @@ static bool check_options(struct trace *t)
 
 /* ---- set up ----------------------------------------------------------------------------------- */
 
+/* What a shell returns for a program that is not there, or may not be run. */
+static int find_program(struct trace *t, const char *name)
+{
+	int err = command__find(name, t->program, sizeof(t->program));
+
+	if (!err)
+		return EXIT_OK;
+	SAY("%s: %s", name, strerror(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+}
+
 static bool fork_command(struct trace *t, char **argv)
 {
 	int err;
 
 	if (!t->has_command)
 		return true;
-	err = command__fork(&t->command, argv);
+	err = command__fork(&t->command, t->program, argv);
 	if (err) {
 		SAY("cannot fork: %s", strerror(-err));
 		return false;
@@ -605,6 +632,8 @@ static int poll_timeout_ms(uint64_t end_ns)
 /* The processes that were asked for are gone. */
 static bool all_ended(struct trace *t)
 {
+	if (t->has_command && command__ended(&t->command))
+		stop__spare_no_more();
 	if (!t->selection.nr_pids)
 		return false;
 	if (t->has_command && t->opts.no_wait)
@@ -749,8 +778,10 @@ static int command_status(struct trace *t)
 	/* The probes see it end before its parent can. */
 	if (!probes__alive(t->probes))
 		command__wait(&t->command);
-	/* It may outlive the trace: then there is nothing to say of it. */
-	return command__ended(&t->command) ? command__status(&t->command) : EXIT_OK;
+	if (command__ended(&t->command))
+		return command__status(&t->command);
+	/* It outlives the trace: there is nothing to say of it but why we stopped looking. */
+	return stop__requested ? 128 + stop__signal : EXIT_OK;
 }
 
 /* What stood there before a trace that could not begin is still there. */
@@ -810,6 +841,9 @@ int cmd_trace(int argc, char **argv)
 	t.has_command = operand < argc;
 	if (!check_options(&t))
 		return EXIT_USAGE;
+	status = t.has_command ? find_program(&t, argv[operand]) : EXIT_OK;
+	if (status != EXIT_OK)
+		return status;
 	if (stop__install(t.has_command)) {
 		SAY("cannot catch signals: %s", strerror(errno));
 		return t.has_command ? EXIT_WEIR_FAILED : EXIT_FAILED;
