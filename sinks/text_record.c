@@ -182,6 +182,11 @@ static void signal_taken(struct out *out, const struct weir_decoded *d)
 {
 	uint64_t handler = number(d, "handler");
 
+	/* Whatever signal ends a process, the kernel says SIGKILL here: the exit names the true one. */
+	if (!handler && number(d, "signo") == SIGKILL) {
+		out__str(out, "signal taken: fatal");
+		return;
+	}
 	signal_name(out, d);
 	if (handler > 1) {
 		out__str(out, " handled at ");

@@ -112,7 +112,7 @@ class Sentences(Case):
         self.assertRegex(said, r"(?m) fork -> [0-9]+$")
         self.assertRegex(said, r"(?m) signal SIGTERM -> sh\[[0-9]+\] SI_USER$")
         # A signal that ends a process is taken by each thread as this one.
-        self.assertRegex(said, r"(?m) signal SIGKILL taken by default SI_USER$")
+        self.assertRegex(said, r"(?m) signal taken: fatal$")
         self.assertRegex(said, r"(?m) killed by SIGTERM$")
         self.assertRegex(said, r"(?m) signal SIGCHLD -> sh\[[0-9]+\] CLD_KILLED")
         self.assertRegex(said, r"(?m) exited 3$")
