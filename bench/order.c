@@ -97,14 +97,14 @@ static void print_head(const struct options *o)
 		if (chosen(o, i))
 			printf("  %16s", readers[i]->name);
 	if (!o->only)
-		printf("  %9s  %9s", "weir/uns.", "heap/weir");
+		printf("  %9s  %9s  %9s", "weir/uns.", "weir-uns.", "heap/weir");
 	printf("  target\n");
 }
 
 static void print_row(const struct options *o, const struct shape *shape, struct sample *samples)
 {
 	double target = shape->records <= SMALL_RECORDS ? TARGET_SMALL_NS : TARGET_LARGE_NS;
-	double weir = sample__min(&samples[WEIR]);
+	double weir = sample__min(&samples[WEIR]), unsorted = sample__min(&samples[UNSORTED]);
 
 	printf("%8u %6u %6u", shape->records, shape->rings, shape->burst);
 	for (size_t i = 0; i < READERS; i++)
@@ -112,7 +112,7 @@ static void print_row(const struct options *o, const struct shape *shape, struct
 			printf("  %7.2f (%6.2f)", sample__min(&samples[i]),
 			       sample__median(&samples[i]));
 	if (!o->only)
-		printf("  %9.2f  %9.2f", weir / sample__min(&samples[UNSORTED]),
+		printf("  %9.2f  %9.2f  %9.2f", weir / unsorted, weir - unsorted,
 		       sample__min(&samples[HEAP]) / weir);
 	printf("  %4.1f %s\n", target, weir <= target ? "met" : "MISSED");
 	fflush(stdout);
