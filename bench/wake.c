@@ -2,9 +2,10 @@
 /*
  * wake - what a reader costs that sleeps until there is something, and how late it is.
  *
- * One thread makes system calls at a steady rate; a record of each goes through weir.bpf.h to a
- * reader that does nothing but poll. CPU time of the reader with an empty callback; then, in a run
- * of its own, the time from stamp to callback.
+ * One thread on one CPU makes system calls at a steady rate; a record of each goes through weir.bpf.h
+ * to a reader that does nothing but poll, on any CPU. CPU time of the reader with an empty callback;
+ * then, in a run of its own, the time from stamp to callback. `naps` is a thread that sleeps for a
+ * millisecond again and again, and nothing else: what that costs on this machine.
  */
 #include "bench/hook.h"
 #include "bench/sample.h"
@@ -32,12 +33,14 @@ struct load {
 	pthread_t thread;
 	int tid;
 	unsigned rate; /* calls a second; 0: none */
+	int cpu;       /* where it runs */
 	bool stop;
 	uint64_t calls;
 };
 
 struct reader {
 	struct hook hook;
+	int load_cpu;
 	bool timing; /* each event's lag goes into the sample */
 	uint64_t events;
 	struct sample lag_us;
@@ -71,6 +74,7 @@ static void *make_calls(void *ctx)
 	struct load *load = ctx;
 	uint64_t next_ns = sample__now_ns();
 
+	sample__pin(load->cpu);
 	__atomic_store_n(&load->tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	while (load->rate && !__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
 		next_ns += 1000000000 / load->rate;
@@ -86,9 +90,9 @@ static void *make_calls(void *ctx)
 	return NULL;
 }
 
-static void start_load(struct load *load, unsigned rate)
+static void start_load(struct load *load, unsigned rate, int cpu)
 {
-	*load = (struct load){.rate = rate};
+	*load = (struct load){.rate = rate, .cpu = cpu};
 	errno = pthread_create(&load->thread, NULL, make_calls, load);
 	if (errno)
 		err(1, "a thread");
@@ -143,7 +147,7 @@ static struct result run(struct reader *reader, unsigned rate, double seconds, b
 	struct load load;
 	struct result result;
 
-	start_load(&load, rate);
+	start_load(&load, rate, reader->load_cpu);
 	hook__set_load(&reader->hook, load.tid);
 	poll_for(stream, 0.2);
 	reader->timing = timing;
@@ -165,6 +169,19 @@ static struct result run(struct reader *reader, unsigned rate, double seconds, b
 	stop_load(&load);
 	hook__set_load(&reader->hook, 0);
 	return result;
+}
+
+static void print_naps(double seconds)
+{
+	uint64_t begin_ns = sample__now_ns(), now_ns, cpu_ns = sample__cpu_ns(), naps = 0;
+
+	for (now_ns = begin_ns; (double)(now_ns - begin_ns) < seconds * 1e9; naps++) {
+		sleep_until(now_ns + 1000000);
+		now_ns = sample__now_ns();
+	}
+	printf("%9s %10s %6s %8.0f %8.3f\n", "naps", "-", "-",
+	       (double)naps * 1e9 / (double)(now_ns - begin_ns),
+	       (double)(sample__cpu_ns() - cpu_ns) * 100 / (double)(now_ns - begin_ns));
 }
 
 static const char *verdict(bool met)
@@ -207,7 +224,7 @@ static void measure(struct reader *reader, unsigned rate, double seconds)
 
 static void usage(void)
 {
-	errx(2, "usage: wake [-t SECONDS] [-r EVENTS_A_SECOND]");
+	errx(2, "usage: wake [-c CPU] [-t SECONDS] [-r EVENTS_A_SECOND]");
 }
 
 int main(int argc, char **argv)
@@ -218,8 +235,10 @@ int main(int argc, char **argv)
 	double seconds = 3;
 	int opt, rate = -1;
 
-	while ((opt = getopt(argc, argv, "t:r:")) != -1) {
-		if (opt == 't')
+	while ((opt = getopt(argc, argv, "c:t:r:")) != -1) {
+		if (opt == 'c')
+			reader.load_cpu = atoi(optarg);
+		else if (opt == 't')
 			seconds = atof(optarg);
 		else if (opt == 'r')
 			rate = atoi(optarg);
@@ -234,6 +253,7 @@ int main(int argc, char **argv)
 		err(1, "the program cannot be attached");
 	printf("%9s %10s %6s %8s %8s %9s %9s %9s\n", "rate", "events/s", "lost", "polls/s",
 	       "CPU, %", "p50, us", "p99, us", "max, us");
+	print_naps(seconds);
 	if (rate >= 0)
 		measure(&reader, (unsigned)rate, seconds);
 	for (size_t i = 0; rate < 0 && i < sizeof(all_rates) / sizeof(all_rates[0]); i++)
