@@ -86,7 +86,7 @@ void text__safe(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-void text__quoted(struct out *out, const char *bytes, size_t len)
+static void quoted(struct out *out, const char *bytes, size_t len)
 {
 	out__char(out, '"');
 	text__safe(out, bytes, len);
@@ -105,7 +105,7 @@ static void strings(struct out *out, const char *bytes, size_t len)
 		size_t one = strnlen(bytes, len);
 		size_t whole = one < len ? one + 1 : one;
 
-		text__quoted(out, bytes, one);
+		quoted(out, bytes, one);
 		bytes += whole;
 		len -= whole;
 		if (len)
@@ -153,11 +153,11 @@ static void address(struct out *out, const char *bytes, size_t len)
 		break;
 	case SOCKADDR_PATH:
 		out__char(out, ':');
-		text__quoted(out, parts.bytes, parts.len);
+		quoted(out, parts.bytes, parts.len);
 		break;
 	case SOCKADDR_ABSTRACT:
 		out__str(out, ":@");
-		text__quoted(out, parts.bytes, parts.len);
+		quoted(out, parts.bytes, parts.len);
 		break;
 	case SOCKADDR_UNNAMED:
 		break;
@@ -201,7 +201,7 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		text__word(out, arg->bytes);
 		break;
 	case WEIR_ARG_STR:
-		text__quoted(out, arg->bytes, arg->len);
+		quoted(out, arg->bytes, arg->len);
 		break;
 	case WEIR_ARG_STRV:
 		strings(out, arg->bytes, arg->len);

@@ -32,8 +32,6 @@ char *text__put_duration(char *p, uint64_t ns);
 
 void text__syscall_name(struct out *out, const struct weir_decoded *d);
 void text__value(struct out *out, const struct weir_arg *arg);
-/* With quotes. */
-void text__quoted(struct out *out, const char *bytes, size_t len);
 void text__word(struct out *out, const char *str);
 /* Bytes as they are, or as \xNN where a terminal might obey them. */
 void text__safe(struct out *out, const char *bytes, size_t len);

@@ -195,7 +195,6 @@ void ring__drop_oldest_held(struct ring *ring);
 
 /* wait.c */
 int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
-bool stream__unread(const struct weir_stream *s);
 
 static inline const struct weir_record *ring__mapped_record(const struct ring *ring, uint64_t pos)
 {

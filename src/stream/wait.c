@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-bool stream__unread(const struct weir_stream *s)
+static bool has_unread(const struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_rings; i++) {
 		const struct ring *ring = s->rings[i];
@@ -53,7 +53,7 @@ int stream__wait(struct weir_stream *s, uint64_t timeout_ns)
 	 * sees our 1, or we see its new position. Without a full barrier on both sides neither may.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (stream__unread(s)) {
+	if (has_unread(s)) {
 		want_wakeup(s, 0);
 		return 0;
 	}
