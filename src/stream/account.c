@@ -12,42 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Counted by the kernel up to the last snapshot, or proved by a number that was seen. */
-static uint64_t attempts(const struct ring *ring)
-{
-	uint64_t snapshot = ring->latest.attempts;
-
-	return (int64_t)(ring->seqs.expect - snapshot) > 0 ? ring->seqs.expect : snapshot;
-}
-
-static uint64_t pending(const struct weir_stream *s, const struct ring *ring)
-{
-	uint64_t queued = queue__count(&ring->queue);
-	uint64_t unseen = attempts(ring) - ring->seqs.start - ring->seqs.seen - ring->seqs.lost;
-
-	/* Closed, and drained to the end: what was not seen by now is a difference, not pending. */
-	return s->closed && !ring->fifo.count ? queued : queued + unseen;
-}
-
-static void ring_account(const struct weir_stream *s, const struct ring *ring,
-			 struct weir_account *out)
-{
-	uint64_t in_kernel = __atomic_load_n(&ring->counters->filtered, __ATOMIC_RELAXED);
-
-	memset(out, 0, sizeof(*out));
-	memcpy(out->lost, ring->lost, sizeof(out->lost));
-	out->produced = attempts(ring) - ring->seqs.start + in_kernel;
-	out->delivered = ring->delivered - ring->filtered - ring->given_up;
-	out->filtered = in_kernel + ring->discarded + ring->filtered;
-	out->pending = pending(s, ring);
-	out->late = ring->late;
-	out->ahead = ring->ahead;
-	out->stray = ring->stray;
-	out->self = __atomic_load_n(&ring->counters->self, __ATOMIC_RELAXED);
-	out->unread = __atomic_load_n(&ring->counters->unread, __ATOMIC_RELAXED);
-	out->failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_RELAXED);
-}
-
 static void add(struct weir_account *total, const struct weir_account *one)
 {
 	total->produced += one->produced;
@@ -85,7 +49,7 @@ WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger
 	for (size_t i = 0; i < s->nr_rings; i++) {
 		struct weir_account one;
 
-		ring_account(s, s->rings[i], &one);
+		s->rings[i]->kind->account(s, s->rings[i], &one);
 		add(&full.total, &one);
 	}
 	add_nowhere(s, &full.total);
@@ -113,7 +77,7 @@ WEIR_API int weir_stream__source(const struct weir_stream *s, uint32_t index,
 	out->name = ring->name;
 	out->cpu = ring->cpu;
 	out->online = ring->online;
-	ring_account(s, ring, &out->account);
+	ring->kind->account(s, ring, &out->account);
 	out->watermark_ns = ring->reached_ns;
 	out->busy_since_ns = ring->busy_since_ns;
 	out->size_bytes = ring->size;

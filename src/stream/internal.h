@@ -2,12 +2,18 @@
 /*
  * internal.h - what the files of the stream share.
  *
- *	stream.c   the handle: make, add sources, let go
- *	round.c    one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
- *	deliver.c  sorted entries and gaps -> the callback
- *	hold.c     records that have to wait: copied out of their ring, or given up when memory ends
- *	wait.c     sleeping and being woken
- *	account.c  the ledger
+ *	stream.c     the handle: make, ask, let go
+ *	rings.c      the list of rings, and what is sized by it
+ *	add_rings.c  BPF objects with weir.bpf.h -> rings
+ *	numbered.c   their kind of ring: bytes -> index, numbers -> loss
+ *	poll.c       poll, flush, close
+ *	round.c      one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
+ *	deliver.c    sorted entries and gaps -> the callback
+ *	hold.c       records that have to wait: copied out of their ring, or given up when memory ends
+ *	offline.c    CPUs that come and go
+ *	skipped.c    events that the kernel left out
+ *	wait.c       sleeping and being woken
+ *	account.c    the ledger
  */
 #ifndef WEIR_STREAM_INTERNAL_H
 #define WEIR_STREAM_INTERNAL_H
@@ -45,10 +51,33 @@ struct held {
 	uint8_t *bytes;
 };
 
+struct ring;
+
+/*
+ * What differs between kinds of rings: how bytes become records, and how loss shows. Called once a
+ * ring and poll; seq() only where records of one stamp meet.
+ */
+struct ring_kind {
+	size_t min_record; /* bytes of the least that is indexed: bounds the index */
+	/* latest.attempts and latest.pos <- S and P, in this order. */
+	void (*snapshot)(struct ring *ring);
+	/* Index what stands up to latest.pos. false: it ends at a record that is not finished. */
+	bool (*take)(struct weir_stream *s, struct ring *ring);
+	/* All up to the P of this snapshot is indexed: what is missing of its S is lost. */
+	void (*settle)(struct weir_stream *s, struct ring *ring, const struct wm_snapshot *reached);
+	/* The number of the record at a position. */
+	uint64_t (*seq)(const struct ring *ring, uint64_t pos);
+	void (*account)(const struct weir_stream *s, const struct ring *ring,
+			struct weir_account *out);
+};
+
+extern const struct ring_kind ring_kind__numbered;
+
 /* One source. What every poll touches comes first. */
 struct ring {
 	struct queue queue; /* drained, not delivered; record bytes are in the ring or in `held` */
 	struct bpf_ringbuf rb;
+	const struct ring_kind *kind;
 	uint64_t tail;	   /* below: freed for the producer */
 	struct held *held; /* copies, oldest first */
 	uint32_t source;   /* index in stream->by_source, and the order of ties */
@@ -116,7 +145,7 @@ struct notice {
 /* How many records its bytes can be: so much of an index it needs for itself. */
 static inline size_t ring__entries(const struct ring *ring)
 {
-	return ring->size / BPF_RINGBUF_MIN_RECORD;
+	return ring->size / ring->kind->min_record;
 }
 
 /* A counter of events that the kernel skipped. */
@@ -170,6 +199,32 @@ struct weir_stream {
 	struct wake wake;
 	struct hotplug hotplug;
 };
+
+/* rings.c */
+int stream__grow(void *array_ptr, size_t count, size_t size);
+/* Room for sources up to and with `source`, and for one more ring. */
+int stream__room_for(struct weir_stream *s, uint32_t source);
+struct ring *stream__new_ring(struct weir_stream *s, const struct ring_kind *kind, uint32_t source,
+			      const char *name, int cpu);
+void stream__list_ring(struct weir_stream *s, struct ring *ring);
+void stream__forget_from(struct weir_stream *s, uint32_t source);
+int ring__bind(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
+	       uint64_t *consumer);
+void ring__free(struct ring *ring);
+
+/* add_rings.c */
+int stream__start_hotplug(struct weir_stream *s);
+void stream__add_cpu_rings(struct weir_stream *s, int cpu);
+/* Rings that the producers wanted and never got. */
+int stream__add_ringless(struct weir_stream *s, struct source_rings *group);
+
+/* offline.c */
+void stream__on_hotplug(void *ctx, int cpu, bool online);
+void stream__look_after_offline(struct weir_stream *s);
+int stream__end_offline_gaps(struct weir_stream *s);
+
+/* skipped.c */
+void stream__read_misses(struct weir_stream *s);
 
 /* round.c: one poll without sleeping. Events delivered, or the callback's error. */
 int stream__round(struct weir_stream *s);
