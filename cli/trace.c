@@ -496,6 +496,19 @@ static bool open_ledger(struct trace *t)
 	return t->ledger_fd >= 0;
 }
 
+/* EBADF only shows when something is written: a trace in which nothing happens would look well. */
+static bool is_writable(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
+}
+
+static bool writes_events(const struct trace *t)
+{
+	return t->opts.summary_only || t->opts.summary || strcmp(t->opts.format, "none") != 0;
+}
+
 /* A file that can't be made is said now, and not when what should stand in it is there. */
 static bool open_files(struct trace *t)
 {
@@ -506,6 +519,10 @@ static bool open_files(struct trace *t)
 		t->out_fd = strcmp(path, "-") != 0 ? create_file(path) : STDOUT_FILENO;
 	if (t->out_fd < 0)
 		return false;
+	if (writes_events(t) && !is_writable(t->out_fd)) {
+		SAY("the output: %s", strerror(EBADF));
+		return false;
+	}
 	if (t->opts.ledger && !open_ledger(t))
 		return false;
 	t->printer.out = out__new(t->out_fd, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);

@@ -402,7 +402,7 @@ class Output(Case):
 
     def test_all(self):
         """M8: on a terminal, the shell above it is left out, or each line would make another one."""
-        script = '"$@" & for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $$; sleep 0.1; done; wait'
+        script = '"$@" & while kill -0 $! 2>/dev/null; do sleep 0.1; done'
         args = "-e", "sys:kill", "--color", "never", "--comm", "above"
         self.assertNotIn(b"kill(", self.above_terminal(script, *args))
         self.assertIn(b"kill(", self.above_terminal(script, *args, "--all"))
@@ -491,11 +491,10 @@ class Limits(Case):
         for time_s, word in ((1, "1"), (1, "1s"), (0.3, "300ms"), (0.3, "300000us"),
                              (0.3, "300000000ns")):
             with self.subTest(word):
+                start = time.monotonic()
                 with live.Trace("-f", "none", "-d", word) as trace:
-                    start = time.monotonic()
                     self.assertEqual(trace.end(), 0)
-                    # When it has said that it traces, it may have done so for a while.
-                    self.assertGreater(time.monotonic() - start, time_s / 2)
+                    self.assertGreater(time.monotonic() - start, time_s)
         for word in ("1m", "1h"):
             with self.subTest(word), live.Trace("-f", "none", "-d", word) as trace:
                 with self.assertRaises(subprocess.TimeoutExpired):
@@ -525,7 +524,7 @@ class Limits(Case):
             calls = trace.events("syscall")
         live.assert_account(self, ledger)
         self.assertEqual(len(calls), 100)
-        whole = sum("enter" in call for call in calls)
+        whole = sum(call["enter"] is not None for call in calls)
         self.assertEqual(ledger["delivered"], 100 + whole)
 
     def test_buffer(self):

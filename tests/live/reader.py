@@ -26,7 +26,7 @@ class Stopped(unittest.TestCase):
     BUFFER = 256 << 10
 
     def stop_for(self, seconds):
-        load = live.Load("calls", "-t", 2, "-m", 1000 * seconds + 2000, "-r", 5000, "getpid")
+        load = live.Load("calls", "-t", 2, "-m", 1000 * seconds + 4000, "-r", 5000, "getpid")
         with load, live.Trace("-e", CALLS, "-p", load.pid, "--buffer", self.BUFFER) as trace:
             at_start = proc.high_water(trace.pid)
             load.go()
