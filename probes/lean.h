@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lean.h - the accounting probe: who runs on each CPU, from when on.
+ *
+ * Owns its BPF object. Its records are struct weir_lean, with a seed first on each CPU; what they add
+ * up to is state/'s to say.
+ */
+#ifndef WEIR_LEAN_USER_H
+#define WEIR_LEAN_USER_H
+
+#include <weir/lanes.h>
+#include <weir/lean.h>
+
+struct lean;
+
+struct lean_opts {
+	/*
+	 * Of each CPU's ring: a power of two; 0: 65,536, of 40 bytes each. At 320,000 switches a second
+	 * that is 200 ms, four times the 50 ms after which the rings are to be read again.
+	 */
+	uint32_t ring_records;
+	bool counters; /* records are struct weir_lean_counted: hardware counters */
+	bool raw;      /* raw tracepoints, as on kernels that refuse the others */
+};
+
+/*
+ * Load. NULL and errno, with one sentence in err: cause and way out. ENODEV: counters were asked for,
+ * and this machine has none.
+ */
+struct lean *lean__open(const struct lean_opts *opts, char *err, size_t err_len);
+
+/* From now on each switch is recorded; each lane begins with its seed. */
+int lean__attach(struct lean *lean, char *err, size_t err_len);
+
+/*
+ * Tell the reader all that there is. CPUs that have come online get their lane. Returns the number of
+ * records, or a negative errno. Never sleeps: call it every 50 ms, or more rarely with larger rings.
+ */
+int lean__poll(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);
+
+/* No switch is recorded after this; what was, is told by another poll. */
+void lean__detach(struct lean *lean);
+void lean__free(struct lean *lean);
+
+#endif /* WEIR_LEAN_USER_H */
