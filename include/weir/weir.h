@@ -9,5 +9,6 @@
 #include <weir/ledger.h>
 #include <weir/stream.h>
 #include <weir/decode.h>
+#include <weir/perf.h>
 
 #endif /* WEIR_H */

@@ -48,16 +48,16 @@ static inline const void *bpf_ringbuf__at(const uint8_t *data, uint64_t mask, ui
 }
 
 /*
- * Take one step. `head` must be at most a ring away. *rec_pos: where the record's header stands;
- * *rec: its head; *len: bytes after struct weir_record.
+ * Take one step over records of any layout. `head` must be at most a ring away. *rec_pos: where the
+ * record's header stands; *data, *bytes: what follows it.
  */
-static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, uint64_t head,
-						      uint64_t *rec_pos,
-						      const struct weir_record **rec, uint32_t *len)
+static inline enum bpf_ringbuf_step bpf_ringbuf__take(struct bpf_ringbuf *rb, uint64_t head,
+						      uint64_t *rec_pos, const void **data,
+						      uint32_t *bytes)
 {
 	uint64_t left = head - rb->pos;
 	const uint8_t *at;
-	uint32_t word, bytes;
+	uint32_t word;
 	uint64_t stride;
 
 	/* Also where the head is behind us; and what is shorter than a header is not one. */
@@ -76,19 +76,34 @@ static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, ui
 	word = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
 	if (word & BPF_RINGBUF_BUSY)
 		return BPF_RINGBUF_IS_BUSY;
-	bytes = word & ~BPF_RINGBUF_DISCARD;
-	stride = (BPF_RINGBUF_HDR + (uint64_t)bytes + 7) & ~7ull;
+	*bytes = word & ~BPF_RINGBUF_DISCARD;
+	stride = (BPF_RINGBUF_HDR + (uint64_t)*bytes + 7) & ~7ull;
 	*rec_pos = rb->pos;
 	if (__builtin_expect(stride > left || stride > rb->mask + 1, 0)) {
 		rb->pos = head;
 		return BPF_RINGBUF_BROKEN;
 	}
 	rb->pos += stride;
+	*data = at + BPF_RINGBUF_HDR;
+	return word & BPF_RINGBUF_DISCARD ? BPF_RINGBUF_DISCARDED : BPF_RINGBUF_RECORD;
+}
+
+/* The same over records of ours. *rec: the record's head; *len: bytes after struct weir_record. */
+static inline enum bpf_ringbuf_step bpf_ringbuf__next(struct bpf_ringbuf *rb, uint64_t head,
+						      uint64_t *rec_pos,
+						      const struct weir_record **rec, uint32_t *len)
+{
+	const void *data;
+	uint32_t bytes;
+	enum bpf_ringbuf_step step = bpf_ringbuf__take(rb, head, rec_pos, &data, &bytes);
+
+	if (step != BPF_RINGBUF_RECORD && step != BPF_RINGBUF_DISCARDED)
+		return step;
 	if (__builtin_expect(bytes < sizeof(struct weir_record), 0))
 		return BPF_RINGBUF_BROKEN;
-	*rec = (const struct weir_record *)(at + BPF_RINGBUF_HDR);
+	*rec = (const struct weir_record *)data;
 	*len = bytes - (uint32_t)sizeof(struct weir_record);
-	return word & BPF_RINGBUF_DISCARD ? BPF_RINGBUF_DISCARDED : BPF_RINGBUF_RECORD;
+	return step;
 }
 
 /* A run of records that nothing is special about. */

@@ -36,8 +36,8 @@ ROOMS = {
 # What is not named here they may not include.
 PURE = ("src/ring", "src/order", "src/ledger")
 PURE_SYSTEM = {
-    "assert.h", "errno.h", "inttypes.h", "limits.h", "linux/types.h", "stdbool.h", "stddef.h",
-    "stdint.h", "stdlib.h", "string.h",
+    "assert.h", "errno.h", "inttypes.h", "limits.h", "linux/perf_event.h",
+    "linux/types.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h",
 }
 
 # Where a quoted path may start, after the including file's own folder (-I of meson.build).
