@@ -63,6 +63,14 @@ void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run)
 	lag->count += run->count;
 }
 
+void lag__count_one(struct lag *lag, uint64_t ns)
+{
+	lag->bucket[bucket_of(ns)]++;
+	if (ns > lag->max_ns)
+		lag->max_ns = ns;
+	lag->count++;
+}
+
 uint64_t lag__quantile_ns(const struct lag *lag, unsigned per_mille)
 {
 	uint64_t want = (lag->count * per_mille + 999) / 1000, seen = 0;

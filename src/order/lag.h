@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lag.h - how long records took from stamp to callback: a histogram with 1/16 octave steps.
+ * lag.h - how long things took, records from stamp to callback above all: a histogram with 1/16
+ * octave steps.
  */
 #ifndef WEIR_ORDER_LAG_H
 #define WEIR_ORDER_LAG_H
@@ -20,7 +21,10 @@ struct lag {
 /* Count a run that is delivered at now_ns. It is sorted, so this pays for buckets, not for records. */
 void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run);
 
-/* The lag that `per_mille` of all records did not exceed; 0 when there were none. */
+/* Count one that took ns: how late a record was, how long a fence took. */
+void lag__count_one(struct lag *lag, uint64_t ns);
+
+/* The lag that `per_mille` of all did not exceed; 0 when there were none. */
 uint64_t lag__quantile_ns(const struct lag *lag, unsigned per_mille);
 
 #endif /* WEIR_ORDER_LAG_H */

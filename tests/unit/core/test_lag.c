@@ -153,6 +153,22 @@ static void test_at_random(void **state)
 	}
 }
 
+/* One by one, in any order, is the same as in runs. */
+static void test_one_by_one(void **state)
+{
+	static uint64_t lags[5000];
+	struct rng rng = {41};
+	struct lag one_by_one = {0}, runs = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lags); i++) {
+		lags[i] = rng__next(&rng) >> rng__range(&rng, 1, 63);
+		lag__count_one(&one_by_one, lags[i]);
+	}
+	count(&runs, UINT64_MAX, lags, ARRAY_SIZE(lags));
+	assert_memory_equal(&one_by_one, &runs, sizeof(runs));
+	expect_quantiles(&one_by_one, lags, ARRAY_SIZE(lags));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_every_bucket),
 		cmocka_unit_test(test_at_random),
+		cmocka_unit_test(test_one_by_one),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
