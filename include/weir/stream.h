@@ -24,12 +24,28 @@ struct weir_stream;
  */
 typedef int (*weir_event_fn)(void *ctx, const struct weir_event *event);
 
+/*
+ * Called with up to WEIR_BATCH_MAX events that follow each other in the stream: cheaper than one call
+ * an event. All of them are borrowed until it returns. A negative errno ends the poll after the last of
+ * them; all count as delivered.
+ */
+typedef int (*weir_batch_fn)(void *ctx, const struct weir_event *events, size_t count);
+
+#define WEIR_BATCH_MAX 64
+
+/* What becomes of a record that comes late (G2). */
+enum weir_late_policy {
+	WEIR_LATE_DELIVER = 0, /* out of order, with WEIR_MARK_LATE */
+	WEIR_LATE_DROP,	       /* counted as lost, cause `late`, and told as a gap */
+	WEIR_LATE_FAIL, /* the poll that meets it ends with -ETIME, and so does each one after */
+};
+
 /* Called when the watermark has moved: everything stamped <= watermark_ns has been delivered. */
 typedef void (*weir_watermark_fn)(void *ctx, uint64_t watermark_ns, enum weir_order order);
 
 struct weir_stream_opts {
 	size_t sz;			/* sizeof(struct weir_stream_opts) */
-	weir_event_fn on_event;		/* required */
+	weir_event_fn on_event;		/* this, or on_batch */
 	weir_watermark_fn on_watermark; /* may be NULL */
 	void *ctx;			/* handed to both */
 	/*
@@ -39,9 +55,14 @@ struct weir_stream_opts {
 	size_t memory_bytes;
 	uint64_t guard_ns;	   /* least distance kept from the clock; 0: 1,000 */
 	uint32_t poll_interval_ns; /* pause between polls while events flow; 0: 1,000,000 */
+	weir_batch_fn on_batch;	   /* instead of on_event */
+	enum weir_late_policy late;
+	/* Least distance between two calls of on_watermark, in stream time; 0: one a poll. */
+	uint64_t watermark_interval_ns;
+	size_t poll_budget; /* records that one poll delivers at most; 0: no bound */
 };
 
-/* Make an empty stream. Errors: EINVAL (no on_event, sz too small), ENOMEM, or epoll's. */
+/* Make an empty stream. Errors: EINVAL (neither or both of on_event and on_batch, sz too small), ENOMEM, or epoll's. */
 struct weir_stream *weir_stream__new(const struct weir_stream_opts *opts);
 
 /*

@@ -12,142 +12,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHE_LINE     64
-#define FETCH_AHEAD    32 /* records; a power of two */
-#define NOTICES_MAX    16384
-#define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
+#define CACHE_LINE  64
+#define FETCH_AHEAD 32 /* records; a power of two */
 
-const struct weir_record *ring__held_record(const struct ring *ring, uint64_t pos)
+/* --- To the callback --- */
+
+static inline int emit(struct weir_stream *s, const struct weir_event *event)
 {
-	const struct held *held = ring->held;
-
-	while (held && pos - held->begin >= held->end - held->begin)
-		held = held->next;
-	if (!held)
-		return ring__mapped_record(ring, pos);
-	return (const struct weir_record *)(held->bytes + (pos - held->begin) + BPF_RINGBUF_HDR);
+	return s->emit(s->emit_ctx, event);
 }
 
-int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b)
+/* What the batch holds goes out: all of it is delivered then, also where the callback ends the poll. */
+static int flush_batch(struct weir_stream *s)
 {
-	const struct ring *ring = ctx;
+	size_t count = s->nr_batched;
 
-	return (int32_t)(ring__record(ring, pos_a)->seq - ring__record(ring, pos_b)->seq);
+	s->nr_batched = 0;
+	return count ? s->on_batch(s->ctx, s->batch, count) : 0;
 }
 
-static void drop_delivered_notices(struct weir_stream *s)
+static int gather(void *ctx, const struct weir_event *event)
 {
-	s->nr_notices -= s->first_notice;
-	memmove(s->notices, s->notices + s->first_notice, s->nr_notices * sizeof(*s->notices));
-	s->first_notice = 0;
+	struct weir_stream *s = ctx;
+
+	s->batch[s->nr_batched++] = *event;
+	return s->nr_batched < WEIR_BATCH_MAX ? 0 : flush_batch(s);
 }
 
 /*
- * All that may ever wait: so many of their own, and beyond that at least one for each source and
- * cause to be joined to. So telling of a loss never needs memory.
+ * Under AddressSanitizer a callback sees a copy that is gone afterwards, so that who keeps the
+ * borrowed view is told so by the first byte that he reads through it.
  */
-int stream__room_for_notices(struct weir_stream *s, size_t rings)
+#if defined(__SANITIZE_ADDRESS__)
+static int lend(void *ctx, const struct weir_event *event)
 {
-	size_t most = s->memory_max / 8 / sizeof(*s->notices);
-	size_t max = most < NOTICES_MAX ? most : NOTICES_MAX;
-	size_t cap = max + (rings + 1) * WEIR_LOST_CAUSES;
-	struct notice *grown = realloc(s->notices, cap * sizeof(*grown));
+	const struct weir_stream *s = ctx;
+	struct weir_event copy = *event;
+	void *data = malloc(event->len ? event->len : 1);
+	int err;
 
-	if (!grown)
+	if (!data)
 		return -ENOMEM;
-	s->notices = grown;
-	s->cap_notices = cap;
-	s->max_notices = max;
-	return 0;
+	if (event->len)
+		memcpy(data, event->data, event->len);
+	copy.data = data;
+	err = s->on_event(s->ctx, &copy);
+	free(data);
+	return err;
 }
+#endif
 
-int stream__add_notice(struct weir_stream *s, const struct notice *notice)
+/* One place to send an event to, whatever the caller wants: no question asked for each of them. */
+void stream__set_emit(struct weir_stream *s)
 {
-	if (s->nr_notices == s->cap_notices && s->first_notice)
-		drop_delivered_notices(s);
-	if (s->nr_notices == s->cap_notices)
-		return -ENOMEM;
-	s->notices[s->nr_notices++] = *notice;
-	s->notices_unsorted = true;
-	return 0;
-}
-
-/* Widen the newest waiting gap of this source and cause by another. */
-static bool join_gap(struct weir_stream *s, uint32_t source, uint64_t seq,
-		     const struct weir_gap *gap)
-{
-	for (size_t i = s->nr_notices; i-- > s->first_notice;) {
-		struct notice *notice = &s->notices[i];
-
-		if (notice->kind != WEIR_KIND_GAP || notice->source != source ||
-		    notice->gap.cause != gap->cause)
-			continue;
-		notice->gap.lost += gap->lost;
-		if (seq < notice->seq)
-			notice->seq = seq;
-		if (gap->seq_end > notice->gap.seq_end)
-			notice->gap.seq_end = gap->seq_end;
-		if (gap->from_ns < notice->gap.from_ns)
-			notice->gap.from_ns = gap->from_ns;
-		if (gap->to_ns > notice->gap.to_ns)
-			notice->gap.to_ns = notice->stamp_ns = gap->to_ns;
-		s->notices_unsorted = true;
-		return true;
-	}
-	return false;
-}
-
-int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq,
-		    const struct weir_gap *gap)
-{
-	uint32_t source = ring ? ring->source : WEIR_SOURCE_NONE;
-	struct notice notice = {
-		.stamp_ns = gap->to_ns,
-		.seq = seq,
-		.source = source,
-		.cpu = ring ? ring->cpu : -1,
-		.kind = WEIR_KIND_GAP,
-		.gap = *gap,
-	};
-
-	/* Losses that wait must not grow without bound either: counts stay, bounds widen. */
-	if (s->nr_notices - s->first_notice >= s->max_notices && join_gap(s, source, seq, gap))
-		return 0;
-	return stream__add_notice(s, &notice);
-}
-
-static int compare_notices(const void *a, const void *b)
-{
-	const struct notice *x = a, *y = b;
-
-	if (x->stamp_ns != y->stamp_ns)
-		return x->stamp_ns < y->stamp_ns ? -1 : 1;
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-static void sort_notices(struct weir_stream *s)
-{
-	if (!s->notices_unsorted)
+	s->emit = s->on_event;
+	s->emit_ctx = s->ctx;
+#if defined(__SANITIZE_ADDRESS__)
+	s->emit = lend;
+	s->emit_ctx = s;
+#endif
+	if (!s->on_batch)
 		return;
-	drop_delivered_notices(s);
-	qsort(s->notices, s->nr_notices, sizeof(*s->notices), compare_notices);
-	s->notices_unsorted = false;
+	s->emit = gather;
+	s->emit_ctx = s;
 }
 
-static const struct notice *next_notice(const struct weir_stream *s)
-{
-	return s->first_notice < s->nr_notices ? &s->notices[s->first_notice] : NULL;
-}
-
-/* The stamp from which on records have to be compared with the next notice. */
-static uint64_t notice_from(const struct weir_stream *s)
-{
-	const struct notice *notice = next_notice(s);
-
-	return notice ? notice->stamp_ns : UINT64_MAX;
-}
+/* --- Places, and being late --- */
 
 static bool is_after(const struct place *a, const struct place *b)
 {
@@ -158,11 +88,11 @@ static bool is_after(const struct place *a, const struct place *b)
 	return a->seq > b->seq;
 }
 
-static uint8_t late_mark(const struct weir_stream *s, const struct place *place)
+static bool is_late(const struct weir_stream *s, const struct place *place)
 {
 	bool behind = s->watermark_ns && place->stamp_ns <= s->watermark_ns;
 
-	return behind || is_after(&s->stopped, place) ? WEIR_MARK_LATE : 0;
+	return behind || is_after(&s->stopped, place);
 }
 
 /* The callback ended the poll here: nothing is announced, but order goes on from this place. */
@@ -170,6 +100,18 @@ static void stop_at(struct weir_stream *s, const struct place *place)
 {
 	if (is_after(place, &s->stopped))
 		s->stopped = *place;
+}
+
+static struct place place_of(const struct ring *ring, const struct entry *e)
+{
+	return (struct place){e->stamp_ns, ring->source, ring->kind->seq(ring, e->pos)};
+}
+
+static bool notice_first(const struct notice *notice, const struct place *record)
+{
+	const struct place place = {notice->stamp_ns, notice->source, notice->seq};
+
+	return is_after(record, &place);
 }
 
 static int deliver_notice(struct weir_stream *s)
@@ -183,28 +125,22 @@ static int deliver_notice(struct weir_stream *s)
 		.source = notice.source,
 		.cpu = notice.cpu,
 		.kind = (uint8_t)notice.kind,
-		.mark = late_mark(s, &place),
+		.mark = is_late(s, &place) ? WEIR_MARK_LATE : 0,
 		.data = &notice.gap,
 		.len = notice.kind == WEIR_KIND_GAP ? sizeof(notice.gap) : sizeof(notice.step),
 	};
-	int err = s->on_event(s->ctx, &event);
+	int err = emit(s, &event);
 
+	/* It lives here only. */
+	if (!err && s->on_batch)
+		err = flush_batch(s);
 	s->notices_delivered++;
 	if (err)
 		stop_at(s, &place);
 	return err;
 }
 
-/* Does the notice stand before this record? */
-static bool notice_first(const struct notice *notice, const struct ring *ring,
-			 const struct weir_record *rec)
-{
-	if (notice->stamp_ns != rec->stamp)
-		return notice->stamp_ns < rec->stamp;
-	if (notice->source != ring->source)
-		return notice->source < ring->source;
-	return notice->seq < seqs__widen(&ring->seqs, rec->seq);
-}
+/* --- Lanes: what delivery touches of each ring --- */
 
 /* The queue is the first thing in its ring. */
 static struct ring *ring_of(struct queue *queue)
@@ -239,6 +175,26 @@ static size_t lane_number(const struct merge_run *run, size_t i)
 {
 	return run->key[i] & run->number_mask;
 }
+
+static struct ring *ring_at(const struct weir_stream *s, const struct merge_run *run, size_t i)
+{
+	return ring_of(s->active[lane_number(run, i)]);
+}
+
+/* Where the i-th record of the run stands, if all before it are out. */
+static struct place next_place(const struct weir_stream *s, const struct merge_run *run, size_t i)
+{
+	return place_of(ring_at(s, run, i), s->lanes[lane_number(run, i)].next);
+}
+
+/* The same of the last that went out: its lane has gone past it. */
+static struct place last_place(const struct weir_stream *s, const struct merge_run *run,
+			       size_t count)
+{
+	return place_of(ring_at(s, run, count - 1), s->lanes[lane_number(run, count - 1)].next - 1);
+}
+
+/* --- Keys -> events, where all rings are weir.bpf.h's --- */
 
 /* A record on its way into the cache. */
 struct fetched {
@@ -277,30 +233,26 @@ static inline void fill_event(struct weir_event *event, const struct weir_record
 	event->flags = rec->flags;
 }
 
-int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
+static bool notice_before(const struct weir_stream *s, const struct fetched *f)
 {
-	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = WEIR_MARK_AHEAD};
-	struct lane lane;
+	const struct ring *ring = s->by_source[f->lane->source];
+	struct place place = {f->rec->stamp, ring->source, seqs__widen(&ring->seqs, f->rec->seq)};
 
-	open_lane(&lane, ring);
-	ring->ahead++;
-	ring->delivered++;
-	fill_event(&event, ring__record(ring, e.pos), &lane);
-	return s->on_event(s->ctx, &event);
+	return notice_first(stream__next_notice(s), &place);
 }
 
 /*
  * A part of a run, all of it late or none, and the notices that stand between its records. Returns
  * how many were delivered; *err: what the callback said to the last one.
  */
-static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, size_t from,
-			   size_t until, uint8_t mark, int *err)
+static size_t deliver_numbered(struct weir_stream *s, const struct merge_run *run, size_t from,
+			       size_t until, uint8_t mark, int *err)
 {
 	const uint64_t *key = run->key, number_mask = run->number_mask;
 	struct lane *lanes = s->lanes;
 	struct fetched window[FETCH_AHEAD];
 	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = mark};
-	uint64_t compare_from_ns = notice_from(s);
+	uint64_t compare_from_ns = stream__notice_from_ns(s);
 	size_t i = from, fetched = from;
 	int result = 0;
 
@@ -310,16 +262,16 @@ static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, s
 		struct fetched *place = &window[i % FETCH_AHEAD];
 
 		if (__builtin_expect(place->rec->stamp >= compare_from_ns, 0) &&
-		    notice_first(next_notice(s), s->by_source[place->lane->source], place->rec)) {
+		    notice_before(s, place)) {
 			result = deliver_notice(s);
-			compare_from_ns = notice_from(s);
+			compare_from_ns = stream__notice_from_ns(s);
 			continue;
 		}
 		fill_event(&event, place->rec, place->lane);
 		if (fetched < until)
 			*place = fetch(s, &lanes[key[fetched++] & number_mask]);
 		i++;
-		result = s->on_event(s->ctx, &event);
+		result = emit(s, &event);
 	}
 	/* What was fetched and not delivered is the lanes' next again. */
 	while (fetched > i)
@@ -328,55 +280,112 @@ static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, s
 	return i - from;
 }
 
-/* Release what nobody needs any more, so that producers have room again. */
-void ring__release(struct ring *ring, bool exact)
-{
-	const struct queue *q = &ring->queue;
-	size_t waiting = queue__count(q);
-	uint64_t least = ring->rb.pos;
+/* --- The same where kinds of rings meet: each shows its records itself --- */
 
-	/*
-	 * The queue goes by stamp and the ring by position, so all that waits has to be looked at:
-	 * only when at least as much went out since the last time, or when there is little.
-	 */
-	if (!exact && waiting > EXACT_SCAN_MAX &&
-	    waiting > ring->delivered - ring->delivered_at_scan)
-		return;
-	ring->delivered_at_scan = ring->delivered;
-	for (size_t i = q->first; i < q->end; i++)
-		if ((int64_t)(q->e[i].pos - least) < 0)
-			least = q->e[i].pos;
-	/* What is held was freed before: the tail never goes back. */
-	if ((int64_t)(least - ring->tail) > 0) {
-		ring->tail = least;
-		/*
-		 * Pairs with the kernel's smp_load_acquire() of the consumer position in
-		 * __bpf_ringbuf_reserve(): all our reads of these bytes come before their reuse.
-		 */
-		__atomic_store_n(ring->consumer, least, __ATOMIC_RELEASE);
+static int deliver_entry(struct weir_stream *s, struct ring *ring, const struct entry *e,
+			 uint8_t mark)
+{
+	struct weir_event event = {
+		.stamp_ns = e->stamp_ns,
+		.source = ring->source,
+		.cpu = ring->cpu,
+		.kind = WEIR_KIND_RECORD,
+		.mark = mark,
+	};
+	bool assembled = ring->kind->view(s, ring, e->pos, &event) == VIEW_ASSEMBLED;
+	int err;
+
+	err = emit(s, &event);
+	/* There is one place only to put records together: free it before the next one comes. */
+	return assembled && s->on_batch && !err ? flush_batch(s) : err;
+}
+
+static size_t deliver_any(struct weir_stream *s, const struct merge_run *run, size_t from,
+			  size_t until, uint8_t mark, int *err)
+{
+	size_t i = from;
+
+	*err = 0;
+	while (i < until && !*err) {
+		struct lane *lane = &s->lanes[lane_number(run, i)];
+		struct place place;
+
+		if (lane->next->stamp_ns >= stream__notice_from_ns(s)) {
+			place = next_place(s, run, i);
+			if (notice_first(stream__next_notice(s), &place)) {
+				*err = deliver_notice(s);
+				continue;
+			}
+		}
+		i++;
+		*err = deliver_entry(s, ring_at(s, run, i - 1), lane->next++, mark);
 	}
-	while (ring->held && (int64_t)(least - ring->held->end) >= 0)
-		ring__drop_oldest_held(ring);
+	return i - from;
 }
 
-static void release_all(struct weir_stream *s)
+static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, size_t from,
+			   size_t until, uint8_t mark, int *err)
 {
-	for (size_t i = 0; i < s->nr_rings; i++)
-		if (s->rings[i]->held ||
-		    (s->rings[i]->size && s->rings[i]->tail != s->rings[i]->rb.pos))
-			ring__release(s->rings[i], false);
+	size_t count = s->all_numbered ? deliver_numbered(s, run, from, until, mark, err)
+				       : deliver_any(s, run, from, until, mark, err);
+
+	if (s->on_batch && !*err)
+		*err = flush_batch(s);
+	s->nr_batched = 0;
+	return count;
 }
 
-/* What is stamped <= limit_ns, by source. */
-static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
+int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
 {
-	struct merge_due due = {.queues = s->active, .limit_ns = limit_ns};
+	int err;
 
-	for (size_t i = 0; i < s->nr_rings; i++)
-		merge_due__add(&due, &s->rings[i]->queue);
-	for (size_t i = 0; i < due.count; i++)
-		open_lane(&s->lanes[i], ring_of(s->active[i]));
-	return due;
+	ring->ahead++;
+	ring->delivered++;
+	err = deliver_entry(s, ring, &e, WEIR_MARK_AHEAD);
+	return !err && s->on_batch ? flush_batch(s) : err;
+}
+
+/* --- What comes late goes by the policy --- */
+
+static size_t drop_late(struct weir_stream *s, const struct merge_run *run, size_t from,
+			size_t until)
+{
+	for (size_t i = from; i < until; i++) {
+		struct place place = next_place(s, run, i);
+		struct ring *ring = ring_at(s, run, i);
+		struct weir_gap gap = {
+			.from_ns = place.stamp_ns ? place.stamp_ns - 1 : 0,
+			.to_ns = place.stamp_ns,
+			.lost = 1,
+			.cause = WEIR_LOST_LATE,
+		};
+
+		s->lanes[lane_number(run, i)].next++;
+		ring->given_up++;
+		ring->lost[WEIR_LOST_LATE]++;
+		stream__add_gap(s, ring, place.seq, &gap);
+	}
+	return until - from;
+}
+
+/* A part of a run that is late: what was done with, and *err. */
+static size_t deliver_late(struct weir_stream *s, const struct merge_run *run, size_t from,
+			   size_t until, int *err)
+{
+	size_t count;
+
+	if (from == until)
+		return 0;
+	if (s->late == WEIR_LATE_FAIL) {
+		*err = -ETIME;
+		return 0;
+	}
+	if (s->late == WEIR_LATE_DROP)
+		return drop_late(s, run, from, until);
+	count = deliver_keys(s, run, from, until, WEIR_MARK_LATE, err);
+	for (size_t i = from; i < from + count; i++)
+		ring_at(s, run, i)->late++;
+	return count;
 }
 
 /* How many keys at the front of the run stand behind the watermark. */
@@ -390,31 +399,6 @@ static size_t count_late(const struct weir_stream *s, const struct merge_run *ru
 	return late;
 }
 
-/* Where a record stands in the stream. */
-static struct place place_of(const struct weir_stream *s, const struct merge_run *run, size_t i)
-{
-	const struct lane *lane = &s->lanes[lane_number(run, i)];
-	const struct ring *ring = ring_of(s->active[lane_number(run, i)]);
-
-	return (struct place){
-		.stamp_ns = lane->next->stamp_ns,
-		.source = lane->source,
-		.seq = seqs__widen(&ring->seqs, ring__record(ring, lane->next->pos)->seq),
-	};
-}
-
-/* The same of the last that went out of this run: its lane has gone past it. */
-static struct place place_before(struct weir_stream *s, const struct merge_run *run, size_t count)
-{
-	struct lane *lane = &s->lanes[lane_number(run, count - 1)];
-	struct place place;
-
-	lane->next--;
-	place = place_of(s, run, count - 1);
-	lane->next++;
-	return place;
-}
-
 /*
  * The last poll was stopped before it could announce a watermark: what stands before the place that
  * it had come to is late all the same (G1).
@@ -422,50 +406,76 @@ static struct place place_before(struct weir_stream *s, const struct merge_run *
 static size_t deliver_after_stop(struct weir_stream *s, const struct merge_run *run, size_t from,
 				 int *err)
 {
-	size_t i = from;
+	size_t i = from, done = 1;
 
-	while (i < run->count && !*err && merge_run__stamp_ns(run, i) <= s->stopped.stamp_ns) {
-		struct place place = place_of(s, run, i);
-		bool late = is_after(&s->stopped, &place);
+	while (i < run->count && !*err && done &&
+	       merge_run__stamp_ns(run, i) <= s->stopped.stamp_ns) {
+		struct place place = next_place(s, run, i);
 
-		ring_of(s->active[lane_number(run, i)])->late += late;
-		i += deliver_keys(s, run, i, i + 1, late ? WEIR_MARK_LATE : 0, err);
+		done = is_after(&s->stopped, &place) ? deliver_late(s, run, i, i + 1, err)
+						     : deliver_keys(s, run, i, i + 1, 0, err);
+		i += done;
 	}
 	return i - from;
 }
 
 static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, int *err)
 {
-	size_t late = count_late(s, run), count = 0;
-	struct place last = {0};
+	size_t count = deliver_late(s, run, 0, count_late(s, run), err);
+	struct place last;
 
-	if (late)
-		count = deliver_keys(s, run, 0, late, WEIR_MARK_LATE, err);
-	for (size_t i = 0; i < count; i++)
-		ring_of(s->active[lane_number(run, i)])->late++;
 	if (!*err)
 		count += deliver_after_stop(s, run, count, err);
 	if (!*err)
 		count += deliver_keys(s, run, count, run->count, 0, err);
 	if (*err && count) {
-		last = place_before(s, run, count);
+		last = last_place(s, run, count);
 		stop_at(s, &last);
 	}
 	return count;
 }
 
-static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *count)
+/* --- All that is due --- */
+
+/* What is stamped <= limit_ns, by source. */
+static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
 {
-	struct merge_due due = find_due(s, limit_ns);
+	struct merge_due due = {.queues = s->active, .limit_ns = limit_ns};
+
+	for (size_t i = 0; i < s->nr_rings; i++)
+		merge_due__add(&due, &s->rings[i]->queue);
+	for (size_t i = 0; i < due.count; i++)
+		open_lane(&s->lanes[i], ring_of(s->active[i]));
+	return due;
+}
+
+static uint64_t just_before(uint64_t stamp_ns)
+{
+	return stamp_ns ? stamp_ns - 1 : 0;
+}
+
+/*
+ * Up to `budget` records. *limit_ns: up to where all are out; where the budget ends in the middle of
+ * one stamp, that is just before it.
+ */
+static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t budget, size_t *count)
+{
+	struct merge_due due = find_due(s, *limit_ns);
 	int err = 0;
 
-	while (due.total && !err) {
+	while (due.total && !err && *count < budget) {
 		struct merge_run run = merge__next(&s->merge, &due);
 		uint64_t now_ns = stream__now(s);
 
+		if (run.count > budget - *count)
+			run.count = budget - *count;
 		/* What the callback did not want to see any more is not part of it. */
 		run.count = deliver_run(s, &run, &err);
 		lag__count(&s->lag, now_ns, &run);
+		if (run.count && run.count < due.total)
+			*limit_ns = just_before(merge_run__stamp_ns(&run, run.count - 1));
+		else if (run.count)
+			*limit_ns = due.limit_ns;
 		for (size_t i = 0; i < due.count; i++)
 			settle_lane(ring_of(s->active[i]), &s->lanes[i]);
 		due.total -= run.count;
@@ -474,7 +484,7 @@ static int deliver_records(struct weir_stream *s, uint64_t limit_ns, size_t *cou
 	return err;
 }
 
-int stream__deliver(struct weir_stream *s, uint64_t limit_ns)
+int stream__deliver(struct weir_stream *s, uint64_t limit_ns, size_t budget)
 {
 	uint64_t notices_before = s->notices_delivered;
 	size_t count = 0;
@@ -482,12 +492,15 @@ int stream__deliver(struct weir_stream *s, uint64_t limit_ns)
 
 	/* Nothing is complete before the first watermark, not even time 0. */
 	if (limit_ns) {
-		sort_notices(s);
-		err = deliver_records(s, limit_ns, &count);
+		stream__sort_notices(s);
+		err = deliver_records(s, &limit_ns, budget, &count);
+		/* Records that were dropped for being late are told as well. */
+		stream__sort_notices(s);
 	}
-	while (limit_ns && !err && next_notice(s) && notice_from(s) <= limit_ns)
+	while (limit_ns && !err && stream__next_notice(s) && stream__notice_from_ns(s) <= limit_ns)
 		err = deliver_notice(s);
-	release_all(s);
+	s->delivered_to_ns = limit_ns;
+	stream__release(s);
 	if (err)
 		return err;
 	count += s->notices_delivered - notices_before;

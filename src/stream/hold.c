@@ -13,6 +13,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
+
+const uint8_t *ring__held_at(const struct ring *ring, uint64_t pos)
+{
+	const struct held *held = ring->held;
+
+	while (held && pos - held->begin >= held->end - held->begin)
+		held = held->next;
+	return held ? held->bytes + (pos - held->begin) : NULL;
+}
+
+/* Release what nobody needs any more, so that producers have room again. */
+static void ring__release(struct ring *ring, bool exact)
+{
+	const struct queue *q = &ring->queue;
+	size_t waiting = queue__count(q);
+	uint64_t least = ring->rb.pos;
+
+	/*
+	 * The queue goes by stamp and the ring by position, so all that waits has to be looked at:
+	 * only when at least as much went out since the last time, or when there is little.
+	 */
+	if (!exact && waiting > EXACT_SCAN_MAX &&
+	    waiting > ring->delivered - ring->delivered_at_scan)
+		return;
+	ring->delivered_at_scan = ring->delivered;
+	for (size_t i = q->first; i < q->end; i++)
+		if ((int64_t)(q->e[i].pos - least) < 0)
+			least = q->e[i].pos;
+	/* What is held was freed before: the tail never goes back. */
+	if ((int64_t)(least - ring->tail) > 0) {
+		ring->tail = least;
+		/*
+		 * Pairs with the kernel's smp_load_acquire() of the consumer position in
+		 * __bpf_ringbuf_reserve(): all our reads of these bytes come before their reuse.
+		 */
+		__atomic_store_n(ring->consumer, least, __ATOMIC_RELEASE);
+	}
+	while (ring->held && (int64_t)(least - ring->held->end) >= 0)
+		ring__drop_oldest_held(ring);
+}
+
+void stream__release(struct weir_stream *s)
+{
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (s->rings[i]->held ||
+		    (s->rings[i]->size && s->rings[i]->tail != s->rings[i]->rb.pos))
+			ring__release(s->rings[i], false);
+}
+
 /* What waiting has cost: beyond the index that a ring needs for what it can hold itself. */
 static size_t memory_used(const struct weir_stream *s)
 {
@@ -25,9 +75,9 @@ static size_t memory_used(const struct weir_stream *s)
 }
 
 /* With the entries that the ring will need, once it has room again, beside those that wait. */
-static size_t cost_of_holding(uint64_t bytes)
+static size_t cost_of_holding(const struct ring *ring, uint64_t bytes)
 {
-	return bytes + bytes / BPF_RINGBUF_MIN_RECORD * sizeof(struct entry);
+	return bytes + bytes / ring->kind->min_record * sizeof(struct entry);
 }
 
 void ring__drop_oldest_held(struct ring *ring)
@@ -40,6 +90,17 @@ void ring__drop_oldest_held(struct ring *ring)
 	*ring->held_bytes -= held->end - held->begin;
 	free(held->bytes);
 	free(held);
+}
+
+/* In two pieces where the ring ends in between: not every ring is mapped twice. */
+static void copy_bytes(uint8_t *to, const struct ring *ring, uint64_t pos, uint64_t bytes)
+{
+	uint64_t first = ring->size - (pos & ring->rb.mask);
+
+	if (first > bytes)
+		first = bytes;
+	memcpy(to, bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos), first);
+	memcpy(to + first, ring->rb.data, bytes - first);
 }
 
 static int copy_out(struct weir_stream *s, struct ring *ring)
@@ -56,8 +117,7 @@ static int copy_out(struct weir_stream *s, struct ring *ring)
 	}
 	held->begin = ring->tail;
 	held->end = ring->rb.pos;
-	/* The ring is mapped twice: one copy, whatever the offset. */
-	memcpy(held->bytes, bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail), bytes);
+	copy_bytes(held->bytes, ring, ring->tail, bytes);
 	*ring->held_last = held;
 	ring->held_last = &held->next;
 	s->held_bytes += bytes;
@@ -103,7 +163,7 @@ static void evict_oldest(struct weir_stream *s, struct ring *ring)
 			q->e[kept++] = e;
 			continue;
 		}
-		seq = seqs__widen(&ring->seqs, ring__record(ring, e.pos)->seq);
+		seq = ring->kind->seq(ring, e.pos);
 		if (seq < first_seq)
 			first_seq = seq;
 		if (seq >= gap.seq_end)
@@ -139,7 +199,8 @@ static void hold_ring(struct weir_stream *s, struct ring *ring)
 	while (half_full(ring)) {
 		uint64_t bytes = ring->rb.pos - ring->tail;
 
-		if (memory_used(s) + cost_of_holding(bytes) <= s->memory_max && !copy_out(s, ring))
+		if (memory_used(s) + cost_of_holding(ring, bytes) <= s->memory_max &&
+		    !copy_out(s, ring))
 			continue;
 		evict_oldest(s, ring);
 	}

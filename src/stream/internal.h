@@ -9,6 +9,7 @@
  *	poll.c       poll, flush, close
  *	round.c      one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
  *	deliver.c    sorted entries and gaps -> the callback
+ *	notices.c    gaps and clock steps that wait for their place
  *	hold.c       records that have to wait: copied out of their ring, or given up when memory ends
  *	offline.c    CPUs that come and go
  *	skipped.c    events that the kernel left out
@@ -53,6 +54,12 @@ struct held {
 
 struct ring;
 
+/* Where the bytes are that an event shows. */
+enum view {
+	VIEW_IN_PLACE,
+	VIEW_ASSEMBLED, /* in stream->scratch, until the next one */
+};
+
 /*
  * What differs between kinds of rings: how bytes become records, and how loss shows. Called once a
  * ring and poll; seq() only where records of one stamp meet.
@@ -67,6 +74,9 @@ struct ring_kind {
 	void (*settle)(struct weir_stream *s, struct ring *ring, const struct wm_snapshot *reached);
 	/* The number of the record at a position. */
 	uint64_t (*seq)(const struct ring *ring, uint64_t pos);
+	/* What the consumer sees of it: seq, data, len, type and flags. */
+	enum view (*view)(struct weir_stream *s, const struct ring *ring, uint64_t pos,
+			  struct weir_event *event);
 	void (*account)(const struct weir_stream *s, const struct ring *ring,
 			struct weir_account *out);
 };
@@ -156,9 +166,15 @@ struct watch {
 };
 
 struct weir_stream {
+	weir_event_fn emit; /* what delivery calls */
+	void *emit_ctx;
 	weir_event_fn on_event;
+	weir_batch_fn on_batch; /* or this */
 	weir_watermark_fn on_watermark;
 	void *ctx;
+	enum weir_late_policy late;
+	size_t budget; /* records a poll */
+	uint64_t announce_interval_ns, announced_ns;
 	size_t memory_max; /* for queues, held copies and notices */
 	size_t held_bytes, held_bytes_peak;
 	uint64_t guard_min_ns, guard_ns;
@@ -170,6 +186,11 @@ struct weir_stream {
 	uint32_t nr_sources;
 	struct queue **active; /* scratch of one poll: queues with something to deliver */
 	struct lane *lanes;    /* of these */
+	bool all_numbered;     /* every ring is weir.bpf.h's */
+	uint8_t *scratch;      /* for a record that wraps around the end of a ring */
+	struct weir_event batch[WEIR_BATCH_MAX];
+	size_t nr_batched;
+	uint64_t delivered_to_ns; /* by the last poll: up to where everything is out */
 	struct merge merge;
 
 	struct notice *notices; /* [first, nr) wait; sorted before each delivery */
@@ -208,6 +229,8 @@ struct ring *stream__new_ring(struct weir_stream *s, const struct ring_kind *kin
 			      const char *name, int cpu);
 void stream__list_ring(struct weir_stream *s, struct ring *ring);
 void stream__forget_from(struct weir_stream *s, uint32_t source);
+/* Which of two records of one stamp comes first; ctx: their ring. */
+int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b);
 int ring__bind(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
 	       uint64_t *consumer);
 void ring__free(struct ring *ring);
@@ -231,40 +254,50 @@ int stream__round(struct weir_stream *s);
 /* Like a round, but everything that is drained goes out, also what is beyond the watermark. */
 int stream__last_round(struct weir_stream *s);
 
-/* deliver.c: everything stamped <= limit_ns, gaps included; 0: nothing. Events, or an error. */
-int stream__deliver(struct weir_stream *s, uint64_t limit_ns);
+/*
+ * deliver.c: everything stamped <= limit_ns, gaps included; 0: nothing. At most `budget` records:
+ * delivered_to_ns then tells how far that came. Events, or an error.
+ */
+int stream__deliver(struct weir_stream *s, uint64_t limit_ns, size_t budget);
+/* Deliver one event that is out of order, at once. */
+int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
+
+void stream__set_emit(struct weir_stream *s);
+
+/* notices.c */
 /* ring NULL: of the whole machine. */
 int stream__add_gap(struct weir_stream *s, const struct ring *ring, uint64_t seq,
 		    const struct weir_gap *gap);
 int stream__add_notice(struct weir_stream *s, const struct notice *notice);
 int stream__room_for_notices(struct weir_stream *s, size_t rings);
-/* Deliver one event that is out of order, at once. */
-int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
-int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b);
-/* Move the tail to the oldest position that is not delivered. */
-void ring__release(struct ring *ring, bool exact);
+void stream__sort_notices(struct weir_stream *s);
+const struct notice *stream__next_notice(const struct weir_stream *s);
+/* The stamp from which on records have to be compared with the next notice. */
+uint64_t stream__notice_from_ns(const struct weir_stream *s);
 
-/* hold.c: after a delivery: free the rings of what has to wait. */
+/* hold.c: after a delivery: give back what is out, and free the rings of what has to wait. */
+void stream__release(struct weir_stream *s);
 void stream__hold(struct weir_stream *s);
 void ring__drop_oldest_held(struct ring *ring);
 
 /* wait.c */
 int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
 
-static inline const struct weir_record *ring__mapped_record(const struct ring *ring, uint64_t pos)
-{
-	const uint8_t *at = bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
+/* Where the byte at a position was copied to; NULL: it is still in the ring. */
+const uint8_t *ring__held_at(const struct ring *ring, uint64_t pos);
 
-	return (const struct weir_record *)(at + BPF_RINGBUF_HDR);
+/* The first byte of a record, in a ring that is mapped twice. */
+static inline const uint8_t *ring__at(const struct ring *ring, uint64_t pos)
+{
+	const uint8_t *held = ring->held ? ring__held_at(ring, pos) : NULL;
+
+	return held ? held : bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
 }
 
-/* The same, when some of what waits was copied out. */
-const struct weir_record *ring__held_record(const struct ring *ring, uint64_t pos);
-
-/* The head of a record that is in the queue. */
+/* A record of a numbered ring. */
 static inline const struct weir_record *ring__record(const struct ring *ring, uint64_t pos)
 {
-	return ring->held ? ring__held_record(ring, pos) : ring__mapped_record(ring, pos);
+	return (const struct weir_record *)(ring__at(ring, pos) + BPF_RINGBUF_HDR);
 }
 
 static inline uint64_t stream__now(const struct weir_stream *s)

@@ -230,11 +230,26 @@ static void account(const struct weir_stream *s, const struct ring *ring, struct
 	out->failed = __atomic_load_n(&ring->counters->failed, __ATOMIC_RELAXED);
 }
 
+static enum view view(struct weir_stream *s, const struct ring *ring, uint64_t pos,
+		      struct weir_event *event)
+{
+	const struct weir_record *rec = ring__record(ring, pos);
+
+	(void)s;
+	event->seq = seqs__widen(&ring->seqs, rec->seq);
+	event->data = rec + 1;
+	event->len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR);
+	event->type = rec->type;
+	event->flags = rec->flags;
+	return VIEW_IN_PLACE;
+}
+
 const struct ring_kind ring_kind__numbered = {
 	.min_record = BPF_RINGBUF_MIN_RECORD,
 	.snapshot = take_snapshot,
 	.take = take_all,
 	.settle = settle,
 	.seq = seq_of,
+	.view = view,
 	.account = account,
 };

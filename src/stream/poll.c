@@ -45,7 +45,7 @@ WEIR_API int weir_stream__poll(struct weir_stream *s, int timeout_ms)
 
 static int flush_to(struct weir_stream *s, uint64_t limit_ns)
 {
-	int count = stream__deliver(s, limit_ns);
+	int count = stream__deliver(s, limit_ns, SIZE_MAX);
 
 	return count < 0 ? count : 0;
 }

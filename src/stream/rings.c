@@ -50,6 +50,7 @@ void stream__list_ring(struct weir_stream *s, struct ring *ring)
 		s->rings[i] = s->rings[i - 1];
 	s->rings[i] = ring;
 	s->by_source[ring->source] = ring;
+	s->all_numbered &= ring->kind == &ring_kind__numbered;
 }
 
 void ring__free(struct ring *ring)
@@ -98,6 +99,14 @@ int ring__bind(struct ring *ring, const void *data, size_t size, const uint64_t 
 	ring->producer = producer;
 	ring->consumer = consumer;
 	return 0;
+}
+
+int ring__tie(void *ctx, uint64_t pos_a, uint64_t pos_b)
+{
+	const struct ring *ring = ctx;
+	uint64_t a = ring->kind->seq(ring, pos_a), b = ring->kind->seq(ring, pos_b);
+
+	return (a > b) - (a < b);
 }
 
 /* Take back what a failed add has made: everything from this source on. */

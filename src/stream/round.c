@@ -163,8 +163,10 @@ static void announce(struct weir_stream *s, uint64_t watermark_ns)
 	if (watermark_ns <= s->watermark_ns)
 		return;
 	s->watermark_ns = watermark_ns;
-	if (s->on_watermark)
+	if (s->on_watermark && watermark_ns - s->announced_ns >= s->announce_interval_ns) {
+		s->announced_ns = watermark_ns;
 		s->on_watermark(s->ctx, watermark_ns, WEIR_ORDER_EXACT);
+	}
 	retire__run(&s->retire, watermark_ns);
 }
 
@@ -193,11 +195,12 @@ static int poll_once(struct weir_stream *s, bool last)
 	ahead = deliver_beyond_clock(s);
 	if (ahead < 0)
 		return ahead;
-	delivered = stream__deliver(s, last ? UINT64_MAX : watermark_ns);
+	delivered = stream__deliver(s, last ? UINT64_MAX : watermark_ns,
+				    last ? SIZE_MAX : s->budget);
 	stream__hold(s);
 	if (delivered < 0)
 		return delivered;
-	announce(s, watermark_ns);
+	announce(s, watermark_ns < s->delivered_to_ns ? watermark_ns : s->delivered_to_ns);
 	s->flowing = ahead + delivered > 0 || left_behind(s);
 	return ahead + delivered;
 }

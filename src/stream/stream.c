@@ -18,7 +18,8 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	struct weir_stream *s;
 	int err;
 
-	if (!opts || opts->sz < sizeof(*opts) || !opts->on_event) {
+	if (!opts || opts->sz < sizeof(*opts) || !opts->on_event == !opts->on_batch ||
+	    opts->late > WEIR_LATE_FAIL) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -26,8 +27,13 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	if (!s)
 		return NULL;
 	s->on_event = opts->on_event;
+	s->on_batch = opts->on_batch;
 	s->on_watermark = opts->on_watermark;
 	s->ctx = opts->ctx;
+	stream__set_emit(s);
+	s->late = opts->late;
+	s->budget = opts->poll_budget ? opts->poll_budget : SIZE_MAX;
+	s->announce_interval_ns = opts->watermark_interval_ns;
 	s->memory_max = opts->memory_bytes ? opts->memory_bytes : DEFAULT_MEMORY_BYTES;
 	s->guard_min_ns = opts->guard_ns ? opts->guard_ns : DEFAULT_GUARD_NS;
 	s->guard_ns = s->guard_min_ns;
@@ -35,6 +41,7 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	s->clock = clock__kernel;
 	s->start_ns = stream__now(s);
 	s->memory_only = true;
+	s->all_numbered = true;
 	s->hotplug.fd = -1;
 	/* This first: 0 is a descriptor, and free() closes those that don't say that they are none. */
 	err = wake__open(&s->wake);
@@ -66,6 +73,7 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 	free(s->by_source);
 	free(s->active);
 	free(s->lanes);
+	free(s->scratch);
 	free(s->notices);
 	free(s->watches);
 	free(s->groups);
