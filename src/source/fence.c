@@ -2,10 +2,10 @@
 /*
  * fence.c - tickets: when they are asked for, who waits for them, and by which door.
  *
- * Owns the descriptors of its door, one eventfd, and the state that the stream's thread and the one
- * that serves share. Promises that at most one ticket is in flight, that a request made at any moment
- * is answered by a T taken after it or by a change of fence__is_served(), both with an edge on the
- * eventfd, and that no answer goes back in time. Must not know what the T is used for.
+ * Owns the descriptors of its door, one eventfd, and the state that the stream's thread and the
+ * one that serves share. Promises that at most one ticket is in flight, that a request is
+ * answered by a T taken after it or by the end of fence__is_served(), both with an edge on the
+ * eventfd, and that no answer goes back in time. Must not know what T is used for.
  */
 #include "source/fence.h"
 
@@ -54,12 +54,12 @@ static void futex_wake(const uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- the doors --------------------------------------------------------------------------------- */
+/* ---- the doors ------------------------------------------------------------------------------ */
 
 /*
  * The update of a map of maps waits until no program can use the old element any more, which is a
- * grace period, whatever the new one is and however many CPUs there are. Only the update of a single
- * element is documented to: a batch does not on every kernel.
+ * grace period, whatever the new one is and however many CPUs there are. A batch of updates does
+ * not on every kernel.
  */
 static int wait_rcu(void *ctx)
 {
@@ -97,9 +97,9 @@ static int online_cpus(unsigned *count)
 }
 
 /*
- * With one CPU online the kernel returns at once, and on a preemptible one that proves nothing. It looks
- * at some moment in between, so two have to be online on both sides. To go to one and back meanwhile a
- * CPU would have to be unplugged and plugged in again within a call that then took no time.
+ * With one CPU online the kernel returns at once: on a preemptible one that proves nothing. It
+ * looks at some moment in between, so two have to be online on both sides. To slip through, a CPU
+ * would have to go and come back within a call that then takes no time.
  */
 static int wait_membarrier(void *ctx)
 {
@@ -151,7 +151,7 @@ static int open_door(struct fence *f, enum fence_door door)
 	return open_membarrier(f) ? err : 0;
 }
 
-/* ---- expedited grace periods ------------------------------------------------------------------- */
+/* ---- expedited grace periods ---------------------------------------------------------------- */
 
 static int read_switch(int fd, long *value)
 {
@@ -172,7 +172,10 @@ static int write_switch(int fd, long value)
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -errno;
 }
 
-/* Turn it on if nobody has. 1: it is ours to turn off. What is found of ours has no owner: we have the lock. */
+/*
+ * 1: it is on, and ours to turn off; 0: the administrator's. What is found of ours was left
+ * behind, for we have the lock.
+ */
 static int turn_on(int fd)
 {
 	long value;
@@ -217,7 +220,7 @@ static void restore_expedited(struct fence *f)
 	close_fd(&f->expedited_fd);
 }
 
-/* ---- open and close ---------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------------------------- */
 
 static int open_state(struct fence *f, const struct weir_clock *clock)
 {
@@ -282,7 +285,7 @@ const char *fence__door_name(const struct fence *f)
 	return names[f->door];
 }
 
-/* ---- tickets ----------------------------------------------------------------------------------- */
+/* ---- tickets -------------------------------------------------------------------------------- */
 
 /* Only the holder of the ticket writes these; the stream's thread may read them at any time. */
 static void set(uint64_t *counter, uint64_t value)
@@ -339,7 +342,7 @@ static int run_ticket(struct fence *f)
 	return err;
 }
 
-/* From a word that allows it: everything that was asked for until now is answered by this ticket. */
+/* From a word that allows it: what was asked for until now is answered by this ticket. */
 static bool take_ticket(struct fence *f, uint32_t *word)
 {
 	return __atomic_compare_exchange_n(&f->word, word, (*word & ~FENCE_WANTED) | FENCE_TICKET,
@@ -371,8 +374,9 @@ bool fence__is_served(const struct fence *f)
 void fence__request(struct fence *f)
 {
 	/*
-	 * An exchange, also where the bit is set already: it comes before or after the one that takes
-	 * the bit away, so that a T taken before this call never passes for an answer to it.
+	 * An exchange, also where the bit is set already: it comes before or after the one that
+	 * takes the bit away, so that a T taken before this call never passes for an answer to
+	 * it.
 	 */
 	uint32_t word = __atomic_fetch_or(&f->word, FENCE_WANTED, __ATOMIC_RELEASE);
 
@@ -380,7 +384,7 @@ void fence__request(struct fence *f)
 		futex_wake(&f->word);
 }
 
-/* ---- the thread that serves -------------------------------------------------------------------- */
+/* ---- the thread that serves ----------------------------------------------------------------- */
 
 static bool enter(struct fence *f)
 {
@@ -395,7 +399,8 @@ static bool enter(struct fence *f)
 
 /*
  * First let the stream see that nobody serves, then wake it: a request that it waits for may be
- * unanswered. Only then let go of the struct; a wake-up takes an address and looks at nothing there.
+ * unanswered. Only then let go of the struct; a wake-up takes an address and looks at nothing
+ * there.
  */
 static void leave(struct fence *f)
 {

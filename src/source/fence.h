@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fence.h - what proves that nothing stamped at or before T is still to be published, for writers that
- * stamp first and publish later inside one RCU read section or with preemption off: a grace period.
+ * fence.h - what proves that nothing stamped at or before T is still to be published, for writers
+ * that stamp first and publish later inside one RCU read section or with preemption off: a grace
+ * period.
  *
- * A fence is a ticket: T is taken before the wait, and is good after it. Records stamped at or before
- * T lie below any ring's head that is read after fence__newest_ns() has said T.
+ * A fence is a ticket: T is taken before the wait, and is good after it. Records stamped at or
+ * before T lie below any ring's head that is read after fence__newest_ns() has said T.
  *
- * One fence serves all sources of a stream, and at most one ticket is in flight. Two threads may use
- * it: the stream's, and one that is in weir_fence__run(). Knows nothing of rings and of order.
+ * One fence serves all sources of a stream, and at most one ticket is in flight. Two threads may
+ * use it: the stream's, and one that is in weir_fence__run(). Knows nothing of rings or order.
  */
 #ifndef WEIR_SOURCE_FENCE_H
 #define WEIR_SOURCE_FENCE_H
@@ -27,7 +28,7 @@ enum fence_door {
 	FENCE_CUSTOM,	  /* fence__open_custom() */
 };
 
-/* How long tickets took, from T on. Cheap to copy; p50 and p99 are the reader's to make of last_ns. */
+/* How long tickets took, from T on. Quantiles are the reader's to make, of each last_ns. */
 struct fence_delay {
 	uint64_t count;
 	uint64_t last_ns, max_ns, sum_ns;
@@ -58,8 +59,8 @@ int fence__open_custom(struct fence *f, int (*wait)(void *ctx), void *ctx,
 		       const struct weir_clock *clock);
 
 /*
- * Stops the thread that serves and waits until it has left, which takes as long as its ticket. Undoes
- * fence__expedite().
+ * Stops the thread that serves and waits until it has left, which takes as long as its ticket.
+ * Undoes fence__expedite().
  */
 void fence__close(struct fence *f);
 
@@ -81,14 +82,15 @@ uint64_t fence__newest_ns(const struct fence *f);
 bool fence__is_served(const struct fence *f);
 
 /*
- * Ask the thread for a ticket whose T is taken after this call. Never blocks. Requests join, except
- * that one made while a ticket is in flight gets another right after it: that one's T is too old.
+ * Ask the thread for a ticket whose T is taken after this call. Never blocks. Requests join,
+ * except that one made while a ticket is in flight gets another right after it: that one's T is
+ * too old.
  */
 void fence__request(struct fence *f);
 
 /*
- * For an edge-triggered epoll: an edge when a ticket of the thread's is done, and when the thread has
- * left, which may leave a request unanswered. Needs no read.
+ * For an edge-triggered epoll: an edge when a ticket of the thread's is done, and when the thread
+ * has left, which may leave a request unanswered. Needs no read.
  */
 static inline int fence__fd(const struct fence *f)
 {
@@ -98,13 +100,14 @@ static inline int fence__fd(const struct fence *f)
 void fence__delay(const struct fence *f, struct fence_delay *out);
 
 /*
- * Have the kernel hurry all its grace periods while this fence is open (/sys/kernel/rcu_expedited):
- * tickets get much shorter, and each interrupts all CPUs. To be asked for by the administrator.
+ * Have the kernel hurry all its grace periods while this fence is open
+ * (/sys/kernel/rcu_expedited): tickets get much shorter, and each interrupts all CPUs. To be
+ * asked for by the administrator.
  *
- * The switch is the whole machine's and no counter, so one fence at a time owns it, by a lock on the
- * file. It is set to FENCE_EXPEDITED, and to 0 by fence__close(). A process that is killed cannot do
- * that: the lock goes with it, the value stays, and says by itself who left it there. The next fence
- * that is expedited takes it over and so puts it right.
+ * The switch is the whole machine's and no counter, so one fence at a time owns it, by a lock on
+ * the file. It is set to FENCE_EXPEDITED, and to 0 by fence__close(). A process that is killed
+ * cannot do that: the lock goes with it, the value stays, and says by itself who left it there.
+ * The next fence that is expedited takes it over and so puts it right.
  *
  * 0: it is on, by us or because the administrator has it on, who keeps it then. Errors: EBUSY,
  * somebody else has the lock, and grace periods are fast for as long as that one has use for it;
