@@ -31,9 +31,10 @@ enum weir_fence_kind {
 /* One event, opened on each CPU: `attr` or `tracepoint`, and the other NULL. */
 struct weir_perf_event {
 	/*
-	 * Only type, config and what is special about it are the caller's to fill in. Completed here:
-	 * size, IDENTIFIER, TID, TIME and CPU (for tracepoints and BPF output RAW, too, and a period
-	 * of 1), sample_id_all, CLOCK_MONOTONIC, when to wake, write_backward, and `disabled`.
+	 * The caller's to fill in: size, type, config, how often to sample, and what else is special
+	 * about it. Completed here: IDENTIFIER, TID, TIME and CPU (for tracepoints and BPF output
+	 * RAW, too, and a period of 1), sample_id_all, CLOCK_MONOTONIC, when to wake, write_backward
+	 * and `disabled`.
 	 */
 	const struct perf_event_attr *attr;
 	const char *tracepoint; /* "sched:sched_switch" */

@@ -184,11 +184,11 @@ static void test_other_sizes(void **state)
 		struct perf_event_attr attr;
 		uint8_t newer[16];
 	} wanted = {.attr = clock_attr()};
-	struct perf_event_attr *older = malloc(PERF_ATTR_SIZE_VER0);
+	uint8_t *older = malloc(PERF_ATTR_SIZE_VER0);
 
+	wanted.attr.size = PERF_ATTR_SIZE_VER0;
 	memcpy(older, &wanted.attr, PERF_ATTR_SIZE_VER0);
-	older->size = PERF_ATTR_SIZE_VER0;
-	assert_int_equal(complete_attr(older, false), 0);
+	assert_int_equal(complete_attr((const struct perf_event_attr *)older, false), 0);
 	assert_int_equal(event.attr.sample_period, 1000000);
 	free(older);
 	wanted.attr.size = sizeof(wanted);
