@@ -4,8 +4,9 @@
  *
  * Owns nothing: what it hands out points into the record or into constant tables. Promises that no
  * record, however broken, makes it read a byte outside event->data (G8); what it can't explain is
- * -EBADMSG as a whole, never half an event. What the bytes mean is told by fields.h and syscalls.h
- * alone. Must not know how arguments are printed.
+ * -EBADMSG as a whole, never half an event. What the bytes mean is told by fields.h and syscalls.h;
+ * but the two halves of a system call, which are most of what there is, are taken apart as the structs
+ * that they are, which costs a quarter. Must not know how arguments are printed.
  */
 #include "probes/probes.h"
 
@@ -115,39 +116,24 @@ static void decode_arg(struct decoding *d, const struct field *field, uint64_t v
 	}
 }
 
-static int decode_abi(struct decoding *d, unsigned int abi)
+static void decode_raw_arg(struct decoding *d, unsigned int i, uint64_t value)
 {
-	if (syscalls__numbering(abi) == SYSCALL_NO_NUMBERING)
-		return -EBADMSG;
-	d->out->abi = syscalls__abi_name(abi);
-	d->call = syscalls__find(abi, (uint32_t)d->out->nr);
-	d->out->syscall = d->call ? d->call->name : NULL;
-	d->nr_call_args = d->call ? d->call->nargs : SYSCALL_ARGS_MAX;
-	return 0;
-}
+	struct weir_arg *arg = &d->out->args[d->out->nargs++];
 
-/* The i-th argument of the call: its name, and what the table knows of it. */
-static struct weir_arg *push_call_arg(struct decoding *d, unsigned int i)
-{
-	struct weir_arg *arg;
-
+	*arg = (struct weir_arg){.name = raw_names[i], .kind = WEIR_ARG_HEX, .u = value};
 	if (!d->call)
-		return push(d, raw_names[i], WEIR_ARG_HEX);
-	arg = push(d, d->call->args[i].name, WEIR_ARG_HEX);
+		return;
+	arg->name = d->call->args[i].name;
 	arg->tag = d->call->args[i].tag;
 	arg->set = d->call->args[i].set;
-	return arg;
 }
 
-static void decode_call_args(struct decoding *d, const struct field *field)
+static void decode_call_args(struct decoding *d, const __u64 raw[SYSCALL_ARGS_MAX])
 {
-	uint64_t raw[SYSCALL_ARGS_MAX];
-
-	memcpy(raw, d->payload + field->offset, sizeof(raw));
 	d->has_call_args = true;
 	d->first_call_arg = d->out->nargs;
 	for (unsigned int i = 0; i < d->nr_call_args; i++)
-		push_call_arg(d, i)->u = raw[i];
+		decode_raw_arg(d, i, raw[i]);
 }
 
 /* At a call's entry the argument is there already, as an address; at its exit it is not. */
@@ -155,7 +141,8 @@ static struct weir_arg *blob_arg(struct decoding *d, unsigned int i)
 {
 	if (d->has_call_args)
 		return &d->out->args[d->first_call_arg + i];
-	return push_call_arg(d, i);
+	decode_raw_arg(d, i, 0);
+	return &d->out->args[d->out->nargs - 1];
 }
 
 static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const char *bytes)
@@ -199,12 +186,12 @@ static int decode_blob(struct decoding *d, unsigned int *seen)
 	return set_blob(blob_arg(d, blob.arg), &blob, bytes);
 }
 
-static int decode_blobs(struct decoding *d, uint64_t count)
+static int decode_blobs(struct decoding *d, unsigned int count)
 {
 	unsigned int seen = 0;
 	int err;
 
-	for (uint64_t i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		if (!take(d, ALIGN8(d->tail) - d->tail))
 			return -EBADMSG;
 		err = decode_blob(d, &seen);
@@ -224,32 +211,70 @@ static void decode_task(struct decoding *d, const struct field *field, uint64_t 
 		d->out->comm = d->payload + field->offset;
 }
 
-static int decode_call(struct decoding *d, const struct field *field, uint64_t value)
-{
-	if (field->use & FIELD_NR)
-		d->out->nr = (int32_t)value;
-	if (field->use & FIELD_ABI)
-		return decode_abi(d, (unsigned int)value);
-	if (field->use & FIELD_CALL_ARGS)
-		decode_call_args(d, field);
-	if (field->use & FIELD_BLOBS)
-		return decode_blobs(d, value);
-	return 0;
-}
-
 static int decode_field(struct decoding *d, const struct field *field)
 {
 	uint64_t value = fields__value(field, d->payload);
 
 	if (field->use & FIELD_TASK)
 		decode_task(d, field, value);
-	if (field->use & FIELD_CALL)
-		return decode_call(d, field, value);
 	if (field->use & FIELD_TAIL)
 		return decode_tail(d, field, value);
 	if ((field->use & FIELD_ARG) && (value || !(field->use & FIELD_NONZERO)))
 		decode_arg(d, field, value);
 	return 0;
+}
+
+static int decode_fields(struct decoding *d)
+{
+	for (unsigned int i = 0; i < d->desc->nr_fields; i++) {
+		int err = d->desc->fields[i].use ? decode_field(d, &d->desc->fields[i]) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* What both halves of a call begin with. */
+static int decode_call(struct decoding *d, const struct weir_task_id *id, uint32_t nr,
+		       unsigned int abi)
+{
+	if (syscalls__numbering(abi) == SYSCALL_NO_NUMBERING)
+		return -EBADMSG;
+	d->out->pid = id->pid;
+	d->out->tid = id->tid;
+	d->out->nr = (int32_t)nr;
+	d->out->abi = syscalls__abi_name(abi);
+	d->call = syscalls__find(abi, nr);
+	d->out->syscall = d->call ? d->call->name : NULL;
+	d->nr_call_args = d->call ? d->call->nargs : SYSCALL_ARGS_MAX;
+	return 0;
+}
+
+static int decode_enter(struct decoding *d)
+{
+	struct weir_sys_enter enter;
+	int err;
+
+	memcpy(&enter, d->payload, sizeof(enter));
+	err = decode_call(d, &enter.id, enter.nr, enter.abi);
+	if (err)
+		return err;
+	decode_call_args(d, enter.args);
+	return enter.blobs ? decode_blobs(d, enter.blobs) : 0;
+}
+
+static int decode_exit(struct decoding *d)
+{
+	struct weir_sys_exit exit;
+	int err;
+
+	memcpy(&exit, d->payload, sizeof(exit));
+	err = decode_call(d, &exit.id, exit.nr, exit.abi);
+	if (err)
+		return err;
+	push(d, "ret", WEIR_ARG_INT)->i = exit.ret;
+	return exit.blobs ? decode_blobs(d, exit.blobs) : 0;
 }
 
 static void begin(struct weir_decoded *out, const struct record_desc *desc)
@@ -277,20 +302,19 @@ int probes__decode(const struct weir_event *event, struct weir_decoded *out)
 		.len = event->len,
 		.out = out,
 	};
-	int err;
 
 	if (event->kind != WEIR_KIND_RECORD || !desc || event->len < desc->len)
 		return -EBADMSG;
 	begin(out, desc);
 	d.tail = desc->len;
-	for (unsigned int i = 0; i < desc->nr_fields; i++) {
-		if (!desc->fields[i].use)
-			continue;
-		err = decode_field(&d, &desc->fields[i]);
-		if (err)
-			return err;
+	switch (event->type) {
+	case WEIR_T_SYS_ENTER:
+		return decode_enter(&d);
+	case WEIR_T_SYS_EXIT:
+		return decode_exit(&d);
+	default:
+		return decode_fields(&d);
 	}
-	return 0;
 }
 
 static struct weir_arg *arg_by_name(struct weir_decoded *d, const char *name)
@@ -301,11 +325,9 @@ static struct weir_arg *arg_by_name(struct weir_decoded *d, const char *name)
 	return NULL;
 }
 
-/* The exit's result, and the strings that it could read and the enter could not. */
-static void merge_exit(struct weir_decoded *out, const struct weir_decoded *exit)
+/* The strings that the exit could read and the enter could not. */
+static void merge_strings(struct weir_decoded *out, const struct weir_decoded *exit)
 {
-	out->has_ret = true;
-	out->ret = exit->args[0].i;
 	for (uint32_t i = 1; i < exit->nargs; i++) {
 		struct weir_arg *arg = arg_by_name(out, exit->args[i].name);
 
@@ -314,25 +336,46 @@ static void merge_exit(struct weir_decoded *out, const struct weir_decoded *exit
 	}
 }
 
-int probes__decode_call(const struct weir_call *call, struct weir_decoded *out)
+/* A whole call is its enter and a result; an exit alone has no arguments that are known. */
+static int decode_whole(const struct weir_call *call, struct weir_decoded *out)
 {
 	struct weir_decoded exit;
+	struct weir_sys_exit fixed;
 	int err;
 
-	if (call->exit) {
-		err = probes__decode(call->exit, &exit);
-		if (err || call->exit->type != WEIR_T_SYS_EXIT)
-			return err ? err : -EBADMSG;
-	}
-	err = probes__decode(call->enter ? call->enter : call->exit, out);
-	if (err)
+	err = probes__decode(call->enter, out);
+	if (err || !call->exit)
 		return err;
-	out->name = "syscall";
-	if (!call->enter) {
-		out->nargs = 0;
-		out->has_args = false;
-	}
-	if (call->exit)
-		merge_exit(out, &exit);
+	if (call->exit->type != WEIR_T_SYS_EXIT || call->exit->len < sizeof(fixed))
+		return -EBADMSG;
+	memcpy(&fixed, call->exit->data, sizeof(fixed));
+	out->has_ret = true;
+	out->ret = fixed.ret;
+	if (!fixed.blobs)
+		return 0;
+	err = probes__decode(call->exit, &exit);
+	if (!err)
+		merge_strings(out, &exit);
+	return err;
+}
+
+static int decode_exit_alone(const struct weir_event *exit, struct weir_decoded *out)
+{
+	int err = probes__decode(exit, out);
+
+	if (err || exit->type != WEIR_T_SYS_EXIT)
+		return err ? err : -EBADMSG;
+	out->has_ret = true;
+	out->ret = out->args[0].i;
+	out->nargs = 0;
+	out->has_args = false;
 	return 0;
+}
+
+int probes__decode_call(const struct weir_call *call, struct weir_decoded *out)
+{
+	int err = call->enter ? decode_whole(call, out) : decode_exit_alone(call->exit, out);
+
+	out->name = "syscall";
+	return err;
 }

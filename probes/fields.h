@@ -28,7 +28,6 @@
 #define FIELD_CALL_ARGS (1u << 9)  /* its raw arguments, 8 bytes each */
 #define FIELD_BLOBS	(1u << 10) /* how many struct weir_blob stand behind the fixed part */
 #define FIELD_TASK	(FIELD_PID | FIELD_TID | FIELD_COMM)
-#define FIELD_CALL	(FIELD_NR | FIELD_ABI | FIELD_CALL_ARGS | FIELD_BLOBS)
 
 /*
  * A part of the fixed part of a record. Numbers are 1, 2, 4 or 8 bytes in the machine's order,

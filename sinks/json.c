@@ -131,38 +131,20 @@ static char *put_char(char *p, const uint8_t *s, size_t left, unsigned *used)
 	return put_byte(PUT(p, "\\\\x"), s[0]);
 }
 
-#define ONES  0x0101010101010101ull
-#define HIGHS 0x8080808080808080ull
-
-/* Do eight bytes all stand for themselves: 0x20 to 0x7e, neither quote nor backslash? */
-static bool plain_8(uint64_t v)
-{
-	uint64_t quote = v ^ (ONES * '"'), slash = v ^ (ONES * '\\'), del = v ^ (ONES * 0x7f);
-
-	return !((v | (v - ONES * 0x20) | (quote - ONES) | (slash - ONES) | (del - ONES)) & HIGHS);
-}
-
 static char *put_step(char *p, const uint8_t *s, size_t left, size_t *used)
 {
-	size_t limit = left < STRING_STEP ? left : STRING_STEP, i = 0;
+	const uint8_t *limit = s + (left < STRING_STEP ? left : STRING_STEP), *end = s + left,
+		      *at = s;
 	unsigned n;
 
-	while (i < limit) {
-		if (limit - i >= 8) {
-			uint64_t v;
-
-			memcpy(&v, s + i, sizeof(v));
-			if (plain_8(v)) {
-				memcpy(p, &v, sizeof(v));
-				p += sizeof(v);
-				i += sizeof(v);
-				continue;
-			}
-		}
-		p = put_char(p, s + i, left - i, &n);
-		i += n;
+	while (at < limit) {
+		p = put_plain(p, &at, limit);
+		if (at == limit)
+			break;
+		p = put_char(p, at, (size_t)(end - at), &n);
+		at += n;
 	}
-	*used = i;
+	*used = (size_t)(at - s);
 	return p;
 }
 

@@ -37,17 +37,16 @@ struct item {
 #define NO_SOURCE UINT32_MAX
 
 struct out {
+	struct out_cursor room;
 	int fd;
 	bool regular;	   /* a regular file: takes bytes or fails, and never waits for a peer */
 	size_t pipe_bytes; /* what an empty pipe has room for; 0: it is no pipe */
 	int error;	   /* the first; nothing is written after it */
 	char *buf;
-	size_t cap, len;
-	size_t open_at; /* [open_at, len) is the item that has not ended */
+	size_t open_at; /* from here on it is the item that has not ended */
 	uint32_t also;	/* of that item */
 	struct item *items;
 	size_t nr_items, items_cap;
-	struct style *style;
 	const volatile int *stop;
 	uint64_t grace_ns;
 	uint64_t give_up_ns; /* 0: no stop was seen yet */
@@ -56,6 +55,28 @@ struct out {
 	uint32_t unwritten_len;
 	uint64_t unwritten_rest; /* of no source, or of one that the list has no room for */
 };
+
+static size_t filled(const struct out *out)
+{
+	return (size_t)(out->room.at - out->buf);
+}
+
+static size_t capacity(const struct out *out)
+{
+	return (size_t)(out->room.end - out->buf);
+}
+
+static void set_buffer(struct out *out, char *buf, size_t cap, size_t len)
+{
+	out->buf = buf;
+	out->room.at = buf + len;
+	out->room.end = buf + cap;
+}
+
+static void set_len(struct out *out, size_t len)
+{
+	out->room.at = out->buf + len;
+}
 
 static uint64_t now_ns(void)
 {
@@ -76,6 +97,7 @@ struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsi
 {
 	struct out *out = calloc(1, sizeof(*out));
 	struct stat st = {0};
+	char *buf;
 
 	if (!out)
 		return NULL;
@@ -87,11 +109,14 @@ struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsi
 		out->pipe_bytes = pipe_size(fd);
 	out->stop = stop;
 	out->grace_ns = (uint64_t)stop_grace_ms * 1000000;
-	out->cap = buffer_bytes < BUFFER_MIN ? BUFFER_MIN : buffer_bytes;
-	out->items_cap = out->cap / ITEM_BYTES;
-	out->buf = malloc(out->cap);
+	if (buffer_bytes < BUFFER_MIN)
+		buffer_bytes = BUFFER_MIN;
+	out->items_cap = buffer_bytes / ITEM_BYTES;
 	out->items = malloc(out->items_cap * sizeof(*out->items));
-	if (!out->buf || !out->items) {
+	buf = malloc(buffer_bytes);
+	if (buf)
+		set_buffer(out, buf, buffer_bytes, 0);
+	if (!buf || !out->items) {
 		out__free(out);
 		errno = ENOMEM;
 		return NULL;
@@ -292,10 +317,12 @@ static void write_items(struct out *out)
 
 		if (torn)
 			cut_torn(out, begin, done, torn);
-		out->len = 0; /* the open item is counted when it ends */
+		set_len(out, 0); /* the open item is counted when it ends */
 	} else {
-		out->len -= out->open_at;
-		memmove(out->buf, out->buf + out->open_at, out->len);
+		size_t rest = filled(out) - out->open_at;
+
+		memmove(out->buf, out->buf + out->open_at, rest);
+		set_len(out, rest);
 	}
 	out->open_at = 0;
 	out->nr_items = 0;
@@ -304,86 +331,40 @@ static void write_items(struct out *out)
 /* The open item is larger than the buffer. */
 static void grow(struct out *out, size_t need)
 {
-	size_t cap = out->cap * 2 < need ? need : out->cap * 2;
+	size_t cap = capacity(out) * 2 < need ? need : capacity(out) * 2, len = filled(out);
 	char *buf = realloc(out->buf, cap);
 
-	if (!buf) {
+	if (buf)
+		set_buffer(out, buf, cap, len);
+	else
 		out->error = -ENOMEM;
-		return;
-	}
-	out->buf = buf;
-	out->cap = cap;
 }
 
-/* Have `len` bytes free. false: there was an error, and no byte is kept any more. */
-static bool make_room(struct out *out, size_t len)
+/* Have `need` bytes free. false: there was an error, and no byte is kept any more. */
+static bool make_room(struct out *out, size_t need)
 {
 	if (!out->error && out->open_at)
 		write_items(out);
-	if (!out->error && out->cap - out->len < len)
-		grow(out, out->len + len);
+	if (!out->error && capacity(out) - filled(out) < need)
+		grow(out, filled(out) + need);
 	if (!out->error)
 		return true;
-	out->len = 0;
+	set_len(out, 0);
 	return false;
 }
 
-char *out__room(struct out *out, size_t len)
+char *out__make_room(struct out *out, size_t need)
 {
-	if (out->cap - out->len < len)
-		make_room(out, len);
-	return out->buf + out->len;
+	make_room(out, need);
+	return out->room.at;
 }
 
-void out__used(struct out *out, const char *end)
+void out__long(struct out *out, const void *bytes, size_t n)
 {
-	out->len = (size_t)(end - out->buf);
-}
-
-void out__set_style(struct out *out, struct style *style)
-{
-	out->style = style;
-}
-
-struct style *out__style(const struct out *out)
-{
-	return out->style;
-}
-
-void out__bytes(struct out *out, const void *bytes, size_t len)
-{
-	if (out->cap - out->len < len && !make_room(out, len))
+	if (!make_room(out, n))
 		return;
-	memcpy(out->buf + out->len, bytes, len);
-	out->len += len;
-}
-
-void out__str(struct out *out, const char *str)
-{
-	out__bytes(out, str, strlen(str));
-}
-
-void out__char(struct out *out, char c)
-{
-	char *p = out__room(out, 1);
-
-	*p = c;
-	out__used(out, p + 1);
-}
-
-void out__u64(struct out *out, uint64_t value)
-{
-	out__used(out, put_u64(out__room(out, PUT_U64_MAX), value));
-}
-
-void out__i64(struct out *out, int64_t value)
-{
-	out__used(out, put_i64(out__room(out, PUT_I64_MAX), value));
-}
-
-void out__hex(struct out *out, uint64_t value)
-{
-	out__used(out, put_hex(out__room(out, PUT_HEX_MAX), value));
+	memcpy(out->room.at, bytes, n);
+	out->room.at += n;
 }
 
 void out__also(struct out *out, uint32_t source)
@@ -394,7 +375,7 @@ void out__also(struct out *out, uint32_t source)
 void out__end(struct out *out, bool is_event, uint32_t source)
 {
 	struct item item = {
-		.end = out->len,
+		.end = filled(out),
 		.source = source,
 		.also = out->also,
 		.is_event = is_event,
@@ -403,10 +384,10 @@ void out__end(struct out *out, bool is_event, uint32_t source)
 	out->also = NO_SOURCE;
 	if (out->error) {
 		count_unwritten(out, &item);
-		out->len = 0;
+		set_len(out, 0);
 		return;
 	}
-	out->open_at = out->len;
+	out->open_at = filled(out);
 	out->items[out->nr_items++] = item;
 	if (out->nr_items == out->items_cap)
 		write_items(out);
@@ -414,7 +395,7 @@ void out__end(struct out *out, bool is_event, uint32_t source)
 
 int out__flush(struct out *out)
 {
-	if (out->len > out->open_at)
+	if (filled(out) > out->open_at)
 		out__end(out, false, 0);
 	if (!out->error && out->open_at)
 		write_items(out);

@@ -8,6 +8,7 @@
 #ifndef WEIR_SINKS_PUT_H
 #define WEIR_SINKS_PUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -48,7 +49,14 @@ static inline char *put_9(char *p, uint32_t v)
 	return put_2(p, low % 100);
 }
 
-static inline char *put_u64(char *p, uint64_t v)
+/* 0 to 999, three digits: the part of a duration behind the point. */
+static inline char *put_3(char *p, uint32_t v)
+{
+	*p = (char)('0' + v / 100);
+	return put_2(p + 1, v % 100);
+}
+
+static inline char *put_digits(char *p, uint64_t v)
 {
 	char digits[PUT_U64_MAX];
 	char *at = digits + sizeof(digits);
@@ -70,6 +78,16 @@ static inline char *put_u64(char *p, uint64_t v)
 	return p + len;
 }
 
+/* Most numbers are descriptors, counts and results: small. */
+static inline char *put_u64(char *p, uint64_t v)
+{
+	if (v < 10) {
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	return v < 100 ? put_2(p, (uint32_t)v) : put_digits(p, v);
+}
+
 static inline char *put_i64(char *p, int64_t v)
 {
 	if (v >= 0)
@@ -78,16 +96,33 @@ static inline char *put_i64(char *p, int64_t v)
 	return put_u64(p, 0 - (uint64_t)v);
 }
 
+/* Eight hex digits of a number as bytes, the highest in front: each nibble in a byte of one word. */
+static inline char *put_hex_8(char *p, uint32_t v)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t x = v, letters;
+
+	x = (x << 16 | x) & 0x0000ffff0000ffffu;
+	x = (x << 8 | x) & 0x00ff00ff00ff00ffu;
+	x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0fu;
+	letters = (x + 6 * ones) >> 4 & ones; /* 10 to 15 */
+	x = __builtin_bswap64(x + '0' * ones + letters * ('a' - '0' - 10));
+	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+		x = __builtin_bswap64(x);
+	memcpy(p, &x, sizeof(x));
+	return p + sizeof(x);
+}
+
 /* 0x..., no leading zeros. */
 static inline char *put_hex(char *p, uint64_t v)
 {
-	int shift = v ? (63 - __builtin_clzll(v)) & ~3 : 0;
+	unsigned int zeros = v ? (unsigned int)__builtin_clzll(v) / 4 : 15;
+	char digits[32] = {0};
 
-	*p++ = '0';
-	*p++ = 'x';
-	for (; shift >= 0; shift -= 4)
-		*p++ = put_nibbles[(v >> shift) & 15];
-	return p;
+	put_hex_8(put_hex_8(digits, (uint32_t)(v >> 32)), (uint32_t)v);
+	p = PUT(p, "0x");
+	memcpy(p, digits + zeros, 16); /* all of the room, whatever lies behind the digits */
+	return p + 16 - zeros;
 }
 
 /* Two hex digits. */
@@ -95,6 +130,45 @@ static inline char *put_byte(char *p, uint8_t v)
 {
 	*p++ = put_nibbles[v >> 4];
 	*p++ = put_nibbles[v & 15];
+	return p;
+}
+
+#define PUT_ONES  0x0101010101010101ull
+#define PUT_HIGHS 0x8080808080808080ull
+
+/* Do eight bytes all stand for themselves: 0x20 to 0x7e, neither quote nor backslash? */
+static inline bool put_are_plain(uint64_t v)
+{
+	uint64_t quote = v ^ (PUT_ONES * '"'), slash = v ^ (PUT_ONES * '\\'),
+		 del = v ^ (PUT_ONES * 0x7f);
+
+	return !((v | (v - PUT_ONES * 0x20) | (quote - PUT_ONES) | (slash - PUT_ONES) |
+		  (del - PUT_ONES)) &
+		 PUT_HIGHS);
+}
+
+static inline bool put_is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* The bytes up to the first that does not stand for itself; *s moves behind them. */
+static inline char *put_plain(char *p, const uint8_t **s, const uint8_t *end)
+{
+	const uint8_t *at = *s;
+	uint64_t v;
+
+	while (end - at >= 8) {
+		memcpy(&v, at, sizeof(v));
+		if (!put_are_plain(v))
+			break;
+		memcpy(p, &v, sizeof(v));
+		p += sizeof(v);
+		at += sizeof(v);
+	}
+	while (at < end && put_is_plain(*at))
+		*p++ = (char)*at++;
+	*s = at;
 	return p;
 }
 

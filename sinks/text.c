@@ -23,43 +23,48 @@
 #define ESCAPE_MAX   4	 /* what one byte can become: \xNN */
 #define NSEC_PER_SEC 1000000000ull
 
-void text__paint(struct out *out, enum text_paint paint)
+void text__do_paint(struct out *out, enum text_paint paint)
 {
 	static const char *const codes[] = {
 		[TEXT_PLAIN] = "\x1b[0m", [TEXT_DIM] = "\x1b[2m",  [TEXT_NAME] = "\x1b[1m",
 		[TEXT_STR] = "\x1b[32m",  [TEXT_BAD] = "\x1b[31m", [TEXT_ALERT] = "\x1b[1;33m",
 	};
-	const struct style *style = out__style(out);
 
-	if (style && style->color)
-		out__str(out, codes[paint]);
+	out__str(out, codes[paint]);
 }
 
-/* HH:MM:SS.nnnnnnnnn; the part before the point is made once a second. */
-static void clock_time(struct out *out, int64_t wall_ns)
-{
-	static __thread int64_t cached_sec = INT64_MIN;
-	static __thread char cached[9];
-	uint32_t ns;
-	int64_t sec = wall_sec(wall_ns, &ns);
-	char *p;
+#define CLOCK_LEN 18 /* HH:MM:SS.nnnnnnnnn */
 
-	if (sec != cached_sec) {
-		time_t when = sec;
+/* The part before the point is made once a second, for events come in order. */
+static char *put_clock(char *p, int64_t wall_ns)
+{
+	static __thread int64_t second_ns = INT64_MIN;
+	static __thread char cached[9];
+	uint64_t ns = (uint64_t)wall_ns - (uint64_t)second_ns;
+
+	if (ns >= NSEC_PER_SEC) {
+		uint32_t part;
+		time_t when = wall_sec(wall_ns, &part);
 		struct tm tm;
+		char *at;
 
 		localtime_r(&when, &tm);
-		p = put_2(cached, (uint32_t)tm.tm_hour);
-		*p++ = ':';
-		p = put_2(p, (uint32_t)tm.tm_min);
-		*p++ = ':';
-		p = put_2(p, (uint32_t)tm.tm_sec);
-		*p = '.';
-		cached_sec = sec;
+		at = put_2(cached, (uint32_t)tm.tm_hour);
+		*at++ = ':';
+		at = put_2(at, (uint32_t)tm.tm_min);
+		*at++ = ':';
+		at = put_2(at, (uint32_t)tm.tm_sec);
+		*at = '.';
+		second_ns = (int64_t)((uint64_t)wall_ns - part);
+		ns = part;
 	}
-	p = out__room(out, sizeof(cached) + 9);
 	memcpy(p, cached, sizeof(cached));
-	out__used(out, put_9(p + sizeof(cached), ns));
+	return put_9(p + sizeof(cached), (uint32_t)ns);
+}
+
+static void clock_time(struct out *out, int64_t wall_ns)
+{
+	out__used(out, put_clock(out__room(out, CLOCK_LEN), wall_ns));
 }
 
 static char *put_safe(char *p, uint8_t c)
@@ -72,15 +77,24 @@ static char *put_safe(char *p, uint8_t c)
 	return p;
 }
 
+static char *put_all_safe(char *p, const char *bytes, size_t len)
+{
+	const uint8_t *at = (const uint8_t *)bytes, *end = at + len;
+
+	for (;;) {
+		p = put_plain(p, &at, end);
+		if (at == end)
+			return p;
+		p = put_safe(p, *at++);
+	}
+}
+
 void text__safe(struct out *out, const char *bytes, size_t len)
 {
 	while (len) {
-		size_t step = len < STRING_STEP ? len : STRING_STEP, i;
-		char *p = out__room(out, step * ESCAPE_MAX);
+		size_t step = len < STRING_STEP ? len : STRING_STEP;
 
-		for (i = 0; i < step; i++)
-			p = put_safe(p, (uint8_t)bytes[i]);
-		out__used(out, p);
+		out__used(out, put_all_safe(out__room(out, step * ESCAPE_MAX), bytes, step));
 		bytes += step;
 		len -= step;
 	}
@@ -216,23 +230,26 @@ void text__value(struct out *out, const struct weir_arg *arg)
 		out__str(out, "...");
 }
 
+/* Each unit apart: a division by a constant is a multiplication. */
 char *text__put_duration(char *p, uint64_t ns)
 {
-	static const struct {
-		uint64_t ns;
-		const char *name;
-	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
-	size_t u = 0;
-	uint32_t part;
+	const char *unit = "us";
+	uint64_t whole = ns / 1000, part = ns % 1000;
 
-	while (u < 2 && ns < units[u].ns)
-		u++;
-	part = (uint32_t)(ns % units[u].ns / (units[u].ns / 1000));
-	p = put_u64(p, ns / units[u].ns);
+	if (ns >= NSEC_PER_SEC) {
+		unit = "s";
+		whole = ns / NSEC_PER_SEC;
+		part = ns / 1000000 % 1000;
+	} else if (ns >= 1000000) {
+		unit = "ms";
+		part = whole % 1000;
+		whole /= 1000;
+	}
+	p = put_u64(p, whole);
 	*p++ = '.';
-	*p++ = (char)('0' + part / 100);
-	p = put_2(p, part % 100);
-	return stpcpy(p, units[u].name);
+	p = put_3(p, (uint32_t)part);
+	memcpy(p, unit, 2);
+	return p + 1 + (unit[1] != 0);
 }
 
 void text__syscall_name(struct out *out, const struct weir_decoded *d)
@@ -249,89 +266,139 @@ void text__syscall_name(struct out *out, const struct weir_decoded *d)
 	}
 }
 
-/* Seconds, right-aligned in `width`, and nine digits behind the point. */
-static void seconds(struct out *out, uint64_t ns, unsigned int width)
+static char *put_spaces(char *p, unsigned int n)
+{
+	memset(p, ' ', n);
+	return p + n;
+}
+
+#define SECONDS_MAX (PUT_U64_MAX + 10)
+#define MONO_WIDTH  7 /* of the seconds since boot: 115 days */
+
+/* Seconds, right-aligned in `width` (at most PUT_U64_MAX), and nine digits behind the point. */
+static char *put_seconds(char *p, uint64_t ns, unsigned int width)
 {
 	char digits[PUT_U64_MAX];
-	size_t len = (size_t)(put_u64(digits, ns / NSEC_PER_SEC) - digits);
+	unsigned int len = (unsigned int)(put_u64(digits, ns / NSEC_PER_SEC) - digits);
 
-	for (; width > len; width--)
-		out__char(out, ' ');
-	out__bytes(out, digits, len);
-	out__char(out, '.');
-	out__used(out, put_9(out__room(out, 9), (uint32_t)(ns % NSEC_PER_SEC)));
+	if (len < width)
+		p = put_spaces(p, width - len);
+	memcpy(p, digits, len);
+	p += len;
+	*p++ = '.';
+	return put_9(p, (uint32_t)(ns % NSEC_PER_SEC));
+}
+
+static void seconds(struct out *out, uint64_t ns)
+{
+	out__used(out, put_seconds(out__room(out, SECONDS_MAX), ns, 0));
 }
 
 /* Late events lie before the line before. */
-static void delta(struct out *out, struct style *style, uint64_t stamp_ns)
+static char *put_delta(char *p, struct style *style, uint64_t stamp_ns)
 {
 	uint64_t last_ns = style->last_ns ? style->last_ns : stamp_ns;
 
-	out__char(out, stamp_ns < last_ns ? '-' : '+');
-	seconds(out, stamp_ns < last_ns ? last_ns - stamp_ns : stamp_ns - last_ns, 0);
 	style->last_ns = stamp_ns;
+	*p++ = stamp_ns < last_ns ? '-' : '+';
+	return put_seconds(p, stamp_ns < last_ns ? last_ns - stamp_ns : stamp_ns - last_ns, 0);
 }
 
-static void when(struct out *out, const struct sink_event *se)
+/* At most SECONDS_MAX + 2. */
+static char *put_when(char *p, struct style *style, const struct sink_event *se)
 {
-	struct style *style = out__style(out);
-
 	switch (style ? style->time : STYLE_WALL) {
 	case STYLE_WALL:
-		clock_time(out, se->wall_ns);
+		p = put_clock(p, se->wall_ns);
 		break;
 	case STYLE_MONO:
-		seconds(out, se->event->stamp_ns, 7);
+		p = put_seconds(p, se->event->stamp_ns, MONO_WIDTH);
 		break;
 	case STYLE_DELTA:
-		delta(out, style, se->event->stamp_ns);
+		p = put_delta(p, style, se->event->stamp_ns);
 		break;
 	case STYLE_NO_TIME:
-		return;
+		return p;
 	}
-	out__char(out, ' ');
+	*p++ = ' ';
+	return p;
 }
 
-static void cpu(struct out *out, int32_t cpu)
+#define COLUMN_MAX 64 /* of those that a style may ask for */
+
+static unsigned int at_most(unsigned int width)
 {
-	const struct style *style = out__style(out);
-	unsigned int width = style ? style->cpu_width : 0;
+	return width < COLUMN_MAX ? width : COLUMN_MAX;
+}
+
+/* At most COLUMN_MAX + 1. */
+static char *put_cpu(char *p, const struct style *style, int32_t cpu)
+{
+	unsigned int width = style ? at_most(style->cpu_width) : 0;
 	char text[PUT_U64_MAX] = "?";
-	size_t len = cpu >= 0 ? (size_t)(put_u64(text, (uint64_t)cpu) - text) : 1;
+	unsigned int len = cpu >= 0 ? (unsigned int)(put_u64(text, (uint64_t)cpu) - text) : 1;
 
-	for (; width > len; width--)
-		out__char(out, ' ');
-	out__bytes(out, text, len);
-	out__char(out, ' ');
+	if (len < width)
+		p = put_spaces(p, width - len);
+	for (unsigned int i = 0; i < len; i++)
+		*p++ = text[i];
+	*p++ = ' ';
+	return p;
 }
 
-static unsigned int columns(const char *bytes, size_t len)
-{
-	unsigned int n = 0;
-	char text[ESCAPE_MAX];
+#define TASK_MAX (WEIR_COMM_LEN * ESCAPE_MAX + PUT_U64_MAX + 2 + COLUMN_MAX)
 
-	for (size_t i = 0; i < len; i++)
-		n += (unsigned int)(put_safe(text, (uint8_t)bytes[i]) - text);
-	return n;
+static char *put_task(char *p, const char *comm, size_t comm_len, uint32_t tid, unsigned int width)
+{
+	char *begin = p;
+	unsigned int len;
+
+	p = put_all_safe(p, comm, comm_len);
+	*p++ = '[';
+	p = put_u64(p, tid);
+	*p++ = ']';
+	len = (unsigned int)(p - begin);
+	return len < width ? put_spaces(p, width - len) : p;
 }
 
-static void task(struct out *out, const struct sink_event *se)
+/*
+ * comm[tid] as it is printed. The same few threads make most events, so their texts are kept, by
+ * tid; a thread that has changed its name gets a new one.
+ */
+struct task_text {
+	char comm[WEIR_COMM_LEN];
+	uint8_t comm_len;
+	uint32_t tid;
+	uint32_t width, len;
+	char text[TASK_MAX];
+};
+
+#define TASK_TEXTS 64
+
+static bool is_of(const struct task_text *known, const char *comm, size_t len, uint32_t tid,
+		  unsigned int width)
 {
-	const struct style *style = out__style(out);
+	return known->len && known->tid == tid && known->width == width && known->comm_len == len &&
+	       !memcmp(known->comm, comm, len);
+}
+
+static char *put_known_task(char *p, const struct sink_event *se, unsigned int width)
+{
+	static __thread struct task_text texts[TASK_TEXTS];
+	uint32_t tid = se->decoded->tid;
+	struct task_text *known = &texts[tid % TASK_TEXTS];
 	const char *comm = se->comm ? se->comm : "?";
-	size_t comm_len = strnlen(comm, WEIR_COMM_LEN);
-	char tid[PUT_U64_MAX];
-	size_t tid_len = (size_t)(put_u64(tid, se->decoded->tid) - tid);
-	unsigned int width = style ? style->task_width : 0;
+	size_t len = strnlen(comm, WEIR_COMM_LEN);
 
-	text__safe(out, comm, comm_len);
-	out__char(out, '[');
-	out__bytes(out, tid, tid_len);
-	out__char(out, ']');
-	if (!width)
-		return;
-	for (unsigned int n = columns(comm, comm_len) + (unsigned int)tid_len + 2; n < width; n++)
-		out__char(out, ' ');
+	if (!is_of(known, comm, len, tid, width)) {
+		memcpy(known->comm, comm, len);
+		known->comm_len = (uint8_t)len;
+		known->tid = tid;
+		known->width = width;
+		known->len = (uint32_t)(put_task(known->text, comm, len, tid, width) - known->text);
+	}
+	memcpy(p, known->text, known->len);
+	return p + known->len;
 }
 
 /* Ids are 64 digits long; the first twelve are what people call them by. */
@@ -352,12 +419,17 @@ void text__container(struct out *out, const struct sink_event *se)
 
 void text__head(struct out *out, const struct sink_event *se)
 {
+	struct style *style = out__style(out);
+	char *p;
+
 	text__paint(out, TEXT_DIM);
-	when(out, se);
-	cpu(out, se->event->cpu);
+	p = put_when(out__room(out, SECONDS_MAX + 2 + COLUMN_MAX + 1), style, se);
+	out__used(out, put_cpu(p, style, se->event->cpu));
 	text__paint(out, TEXT_PLAIN);
-	task(out, se);
-	out__char(out, ' ');
+	p = put_known_task(out__room(out, TASK_MAX + 1), se,
+			   style ? at_most(style->task_width) : 0);
+	*p++ = ' ';
+	out__used(out, p);
 }
 
 /* "reserve failed" */
@@ -375,7 +447,7 @@ static void moment(struct out *out, uint64_t stamp_ns, int64_t wall_ns)
 	const struct style *style = out__style(out);
 
 	if (style && style->time == STYLE_MONO)
-		seconds(out, stamp_ns, 0);
+		seconds(out, stamp_ns);
 	else
 		clock_time(out, wall_ns);
 }
@@ -415,11 +487,11 @@ static void clock_step(struct out *out, const struct sink_event *se,
 	moment(out, se->event->stamp_ns, se->wall_ns);
 	out__str(out, ": wall time moved by ");
 	out__char(out, back ? '-' : '+');
-	seconds(out, back ? from - to : to - from, 0);
+	seconds(out, back ? from - to : to - from);
 	out__str(out, " s");
 	if (step->suspended_ns) {
 		out__str(out, ", of it suspended ");
-		seconds(out, step->suspended_ns, 0);
+		seconds(out, step->suspended_ns);
 		out__str(out, " s");
 	}
 	text__paint(out, TEXT_PLAIN);

@@ -7,7 +7,9 @@
 #ifndef WEIR_SINKS_TEXT_H
 #define WEIR_SINKS_TEXT_H
 
+#include "sinks/out.h"
 #include "sinks/sink.h"
+#include "sinks/style.h"
 
 enum text_paint {
 	TEXT_PLAIN = 0,
@@ -17,7 +19,15 @@ enum text_paint {
 	TEXT_BAD,   /* errors and violent ends */
 	TEXT_ALERT, /* what is not there, and signals */
 };
-void text__paint(struct out *out, enum text_paint paint);
+void text__do_paint(struct out *out, enum text_paint paint);
+
+static inline void text__paint(struct out *out, enum text_paint paint)
+{
+	const struct style *style = out__style(out);
+
+	if (style && style->color)
+		text__do_paint(out, paint);
+}
 
 /* Time, CPU and task, and a space. */
 void text__head(struct out *out, const struct sink_event *se);

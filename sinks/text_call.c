@@ -14,7 +14,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define ERRNO_MAX 4095 /* results from -4095 to -1 are errors, on every architecture */
+#define FIRST_PAGE 4096
+#define ERRNO_MAX  4095 /* results from -4095 to -1 are errors, on every architecture */
 
 static bool creates(const struct weir_decoded *d)
 {
@@ -156,7 +157,10 @@ static bool returns_address(const struct weir_decoded *d)
 {
 	static const char *const names[] = {"brk", "mmap", "mmap2", "mremap", "shmat"};
 
-	for (size_t i = 0; d->syscall && i < sizeof(names) / sizeof(names[0]); i++)
+	/* None lies in the first page; most results do. */
+	if (!d->syscall || (uint64_t)d->ret < FIRST_PAGE)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(d->syscall, names[i]))
 			return true;
 	return false;
