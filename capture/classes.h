@@ -8,6 +8,7 @@
 #ifndef WEIR_CAPTURE_CLASSES_H
 #define WEIR_CAPTURE_CLASSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,8 +18,8 @@
 /* NULL: no such class. `id` without CAPTURE_LATE; any value is allowed. */
 const struct record_desc *classes__find(unsigned int id);
 
-/* In which stream a class's events stand. */
-enum capture_stream classes__stream(unsigned int id);
+/* May an event of this class, late ones included, stand in such a stream? */
+bool classes__in_stream(unsigned int id, enum capture_stream stream);
 
 /*
  * Bytes of the payload that begins at `payload`, of which no more than `room` may be looked at. With
@@ -27,7 +28,7 @@ enum capture_stream classes__stream(unsigned int id);
  */
 int64_t classes__size(unsigned int id, const void *payload, size_t room);
 
-/* Call fn for every class, late ones apart, in the order of their ids. */
+/* Call fn for every class but the late ones, in the order of their ids. */
 void classes__each(void (*fn)(void *ctx, unsigned int id, const struct record_desc *desc),
 		   void *ctx);
 

@@ -26,7 +26,7 @@
 #define CAPTURE_CPU_FILE    "cpu%u.%06u"
 #define CAPTURE_TASKS_FILE  "tasks.%06u"
 #define CAPTURE_NOTES_FILE  "weir.%06u"
-#define CAPTURE_HIDDEN	    "." /* in front of a file that is not whole yet: to be ignored */
+#define CAPTURE_HIDDEN	    "."	    /* in front of a file that is not whole yet: to be ignored */
 #define CAPTURE_ZSTD_FOLDER ".zstd" /* closed parts, compressed: the file's name and .zst */
 #define CAPTURE_ZSTD_SUFFIX ".zst"
 
@@ -51,9 +51,9 @@ struct capture_packet {
 	uint64_t begin_ns, end_ns;
 	uint64_t content_bits, packet_bits; /* both with this head, the second with the padding */
 	uint64_t discarded;		    /* records lost in this stream up to its end */
-	uint64_t number;		    /* of the packet in its stream; goes on in the next part */
-	uint32_t cpu;			    /* CAPTURE_NO_CPU: none */
-	uint32_t part;			    /* as in the file's name */
+	uint64_t number; /* of the packet in its stream; goes on in the next part */
+	uint32_t cpu;	 /* CAPTURE_NO_CPU: none */
+	uint32_t part;	 /* as in the file's name */
 	/* 64-bit numbers to widen the records' seq with: within 2^31 of each in here */
 	uint64_t life_seq, cpu_seq;
 	uint32_t records;  /* events in the packet, of all classes */

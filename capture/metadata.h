@@ -14,8 +14,10 @@ struct metadata {
 	const char *hostname, *sysname, *release; /* of uname(2) */
 	const char *version;			  /* "0.1.0" */
 	const char *command;			  /* as it was typed */
-	uint32_t nr_cpus;
-	uint32_t selected_types; /* bit 1 << enum weir_type: the rest is state, kept for their sake */
+	uint32_t command_pid;			  /* of the COMMAND that was run; 0: none */
+	uint32_t nr_cpus;			  /* configured */
+	uint32_t
+		selected_types; /* bit 1 << enum weir_type: the rest is state, kept for their sake */
 };
 
 void metadata__write(FILE *file, const struct metadata *metadata);
