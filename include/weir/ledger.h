@@ -53,6 +53,14 @@ struct weir_lag {
 	uint64_t p50_ns, p99_ns, max_ns; /* from stamp to callback */
 };
 
+/* What waiting for grace periods took (fence.h); all 0 where no source needs it. */
+struct weir_fence_stats {
+	const char *door; /* "rcu" or "membarrier"; NULL: none. Lives as long as the stream */
+	uint64_t tickets; /* grace periods */
+	uint64_t p50_ns, p99_ns, max_ns;
+	int error; /* why the last one failed, negative errno; 0: it did not */
+};
+
 struct weir_ledger {
 	size_t sz; /* sizeof(struct weir_ledger), set by the caller: older callers stay valid */
 	struct weir_account total;
@@ -63,6 +71,9 @@ struct weir_ledger {
 	uint64_t held_bytes; /* copied out of rings while the watermark was held */
 	uint64_t guard_ns;   /* the clock's guard in force */
 	uint32_t sources;    /* how many; ask each with weir_stream__source() */
+	struct weir_fence_stats fence;
+	struct weir_lag
+		lateness; /* of late records: from their stamp to the watermark they missed */
 };
 
 /*

@@ -26,6 +26,9 @@ static void add(struct weir_account *total, const struct weir_account *one)
 	total->stray += one->stray;
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
 		total->lost[cause] += one->lost[cause];
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		if (one->bound[cause] > total->bound[cause])
+			total->bound[cause] = one->bound[cause];
 }
 
 /* What can't be laid at one source's door. */
@@ -36,7 +39,7 @@ static void add_nowhere(const struct weir_stream *s, struct weir_account *total)
 		if (cause == WEIR_LOST_SKIPPED)
 			total->produced += s->lost_nowhere[cause];
 	}
-	if (s->lost_nowhere[WEIR_LOST_SKIPPED])
+	if (s->lost_nowhere[WEIR_LOST_SKIPPED] && !total->bound[WEIR_LOST_SKIPPED])
 		total->bound[WEIR_LOST_SKIPPED] = WEIR_BOUND_AT_MOST;
 }
 
@@ -53,7 +56,7 @@ WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger
 		add(&full.total, &one);
 	}
 	add_nowhere(s, &full.total);
-	full.order = WEIR_ORDER_EXACT;
+	full.order = stream__order(s);
 	full.lag.p50_ns = lag__quantile_ns(&s->lag, 500);
 	full.lag.p99_ns = lag__quantile_ns(&s->lag, 990);
 	full.lag.max_ns = s->lag.max_ns;
@@ -62,6 +65,15 @@ WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger
 	full.held_bytes = s->held_bytes_peak;
 	full.guard_ns = s->guard_ns;
 	full.sources = s->nr_sources;
+	full.fence.tickets = s->fence_lag.count;
+	full.fence.p50_ns = lag__quantile_ns(&s->fence_lag, 500);
+	full.fence.p99_ns = lag__quantile_ns(&s->fence_lag, 990);
+	full.fence.max_ns = s->fence_lag.max_ns;
+	full.fence.door = s->has_fence ? fence__door_name(&s->fence) : NULL;
+	full.fence.error = s->fence_err;
+	full.lateness.p50_ns = lag__quantile_ns(&s->lateness, 500);
+	full.lateness.p99_ns = lag__quantile_ns(&s->lateness, 990);
+	full.lateness.max_ns = s->lateness.max_ns;
 	memcpy(out, &full, out->sz < sizeof(full) ? out->sz : sizeof(full));
 	return 0;
 }

@@ -368,6 +368,14 @@ static size_t drop_late(struct weir_stream *s, const struct merge_run *run, size
 	return until - from;
 }
 
+static void note_late(struct weir_stream *s, struct ring *ring, uint64_t stamp_ns)
+{
+	ring->late++;
+	/* Behind the place of a stopped poll, but not behind the watermark: there it is not late. */
+	if (s->watermark_ns > stamp_ns)
+		lag__count_one(&s->lateness, s->watermark_ns - stamp_ns);
+}
+
 /* A part of a run that is late: what was done with, and *err. */
 static size_t deliver_late(struct weir_stream *s, const struct merge_run *run, size_t from,
 			   size_t until, int *err)
@@ -384,7 +392,7 @@ static size_t deliver_late(struct weir_stream *s, const struct merge_run *run, s
 		return drop_late(s, run, from, until);
 	count = deliver_keys(s, run, from, until, WEIR_MARK_LATE, err);
 	for (size_t i = from; i < from + count; i++)
-		ring_at(s, run, i)->late++;
+		note_late(s, ring_at(s, run, i), merge_run__stamp_ns(run, i));
 	return count;
 }
 

@@ -15,13 +15,13 @@
 
 #define EXACT_SCAN_MAX 1024 /* so few entries are looked through at the end of each poll */
 
-const uint8_t *ring__held_at(const struct ring *ring, uint64_t pos)
+const struct held *ring__held(const struct ring *ring, uint64_t pos)
 {
 	const struct held *held = ring->held;
 
 	while (held && pos - held->begin >= held->end - held->begin)
 		held = held->next;
-	return held ? held->bytes + (pos - held->begin) : NULL;
+	return held;
 }
 
 /* Release what nobody needs any more, so that producers have room again. */
@@ -49,7 +49,8 @@ static void ring__release(struct ring *ring, bool exact)
 		 * Pairs with the kernel's smp_load_acquire() of the consumer position in
 		 * __bpf_ringbuf_reserve(): all our reads of these bytes come before their reuse.
 		 */
-		__atomic_store_n(ring->consumer, least, __ATOMIC_RELEASE);
+		if (ring->size)
+			__atomic_store_n(ring->consumer, least - ring->base, __ATOMIC_RELEASE);
 	}
 	while (ring->held && (int64_t)(least - ring->held->end) >= 0)
 		ring__drop_oldest_held(ring);
@@ -103,29 +104,37 @@ static void copy_bytes(uint8_t *to, const struct ring *ring, uint64_t pos, uint6
 	memcpy(to + first, ring->rb.data, bytes - first);
 }
 
-static int copy_out(struct weir_stream *s, struct ring *ring)
+int stream__hold_block(struct weir_stream *s, struct ring *ring, uint8_t *bytes, uint64_t begin,
+		       uint64_t len)
 {
-	uint64_t bytes = ring->rb.pos - ring->tail;
 	struct held *held = calloc(1, sizeof(*held));
 
 	if (!held)
 		return -ENOMEM;
-	held->bytes = malloc(bytes);
-	if (!held->bytes) {
-		free(held);
-		return -ENOMEM;
-	}
-	held->begin = ring->tail;
-	held->end = ring->rb.pos;
-	copy_bytes(held->bytes, ring, ring->tail, bytes);
+	held->bytes = bytes;
+	held->begin = begin;
+	held->end = begin + len;
 	*ring->held_last = held;
 	ring->held_last = &held->next;
-	s->held_bytes += bytes;
+	s->held_bytes += len;
 	if (s->held_bytes > s->held_bytes_peak)
 		s->held_bytes_peak = s->held_bytes;
+	return 0;
+}
+
+static int copy_out(struct weir_stream *s, struct ring *ring)
+{
+	uint64_t bytes = ring->rb.pos - ring->tail;
+	uint8_t *copy = malloc(bytes);
+
+	if (!copy || stream__hold_block(s, ring, copy, ring->tail, bytes)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	copy_bytes(copy, ring, ring->tail, bytes);
 	ring->tail = ring->rb.pos;
 	/* As in ring__release(): the copy is done before the producer may write there again. */
-	__atomic_store_n(ring->consumer, ring->tail, __ATOMIC_RELEASE);
+	__atomic_store_n(ring->consumer, ring->tail - ring->base, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -146,10 +155,9 @@ static uint64_t evict_until(const struct ring *ring)
 	return held->end;
 }
 
-/* Give up the records that stand before evict_until(). */
-static void evict_oldest(struct weir_stream *s, struct ring *ring)
+/* Give up the records that stand before a position. */
+static void evict(struct weir_stream *s, struct ring *ring, uint64_t until)
 {
-	uint64_t until = evict_until(ring);
 	struct queue *q = &ring->queue;
 	struct weir_gap gap = {.from_ns = UINT64_MAX, .cause = WEIR_LOST_HELD};
 	uint64_t first_seq = UINT64_MAX;
@@ -202,8 +210,28 @@ static void hold_ring(struct weir_stream *s, struct ring *ring)
 		if (memory_used(s) + cost_of_holding(ring, bytes) <= s->memory_max &&
 		    !copy_out(s, ring))
 			continue;
-		evict_oldest(s, ring);
+		evict(s, ring, evict_until(ring));
 	}
+}
+
+/*
+ * The ring's memory goes away, and new memory of the same size takes its place, whose positions begin
+ * at 0: what waits is copied out, or leaves as held where there is no memory; positions go on.
+ */
+void stream__rebind(struct weir_stream *s, struct ring *ring, const void *data,
+		    const uint64_t *producer, uint64_t *consumer)
+{
+	uint64_t bytes = ring->rb.pos - ring->tail;
+
+	if (bytes &&
+	    (memory_used(s) + cost_of_holding(ring, bytes) > s->memory_max || copy_out(s, ring)))
+		evict(s, ring, ring->rb.pos);
+	ring->base = (ring->rb.pos + ring->size - 1) & ~(uint64_t)(ring->size - 1);
+	ring->rb.pos = ring->tail = ring->latest.pos = ring->base;
+	ring->rb.data = data;
+	ring->producer = producer;
+	ring->consumer = consumer;
+	ring->fifo.count = 0;
 }
 
 void stream__hold(struct weir_stream *s)

@@ -6,6 +6,9 @@
  *	rings.c      the list of rings, and what is sized by it
  *	add_rings.c  BPF objects with weir.bpf.h -> rings
  *	numbered.c   their kind of ring: bytes -> index, numbers -> loss
+ *	outside.c    perf rings and BPF ring buffers of others: bytes -> index, and what is told of loss
+ *	add_outside.c  ... and how they become sources
+ *	proof.c      what an older record that is not visible yet is excluded by: fences, in one stream
  *	poll.c       poll, flush, close
  *	round.c      one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
  *	deliver.c    sorted entries and gaps -> the callback
@@ -29,7 +32,10 @@
 #include "order/retire.h"
 #include "order/watermark.h"
 #include "ring/bpf_ringbuf.h"
+#include "ring/foreign_ringbuf.h"
+#include "ring/perf_forward.h"
 #include "source/clock.h"
+#include "source/fence.h"
 #include "source/hotplug.h"
 #include "source/misses.h"
 #include "source/rings.h"
@@ -82,6 +88,36 @@ struct ring_kind {
 };
 
 extern const struct ring_kind ring_kind__numbered;
+extern const struct ring_kind ring_kind__perf;
+extern const struct ring_kind ring_kind__ringbuf;
+
+/* Why nothing older than the T of a snapshot can be missing from it. */
+enum proof {
+	PROOF_RESERVE = 0, /* the order of the producer's steps: T is the poll's */
+	PROOF_RCU,	   /* a grace period: T is that of the newest ticket that is done */
+	PROOF_GRACE,	   /* none, but time: T is the poll's less grace_ns, and W estimated */
+	PROOF_SNAPSHOT,	   /* it is looked at on demand only: T is that of the last look */
+};
+
+#define RING_LOST_UNKNOWN UINT64_MAX
+
+/* Of a ring that is not written through weir.bpf.h. */
+struct outside {
+	const struct perf_layout *layout; /* perf: borrowed */
+	bool payload;	       /* perf: show the raw payload of samples, not the record */
+	uint32_t stamp_offset; /* ringbuf */
+	/* How many were lost since the ring is there, or RING_LOST_UNKNOWN. NULL: nobody counts. */
+	uint64_t (*lost)(void *ctx);
+	void *lost_ctx;
+
+	uint64_t taken;			/* records that were indexed */
+	uint64_t missing;		/* records that are known not to be in the ring */
+	uint64_t lost_told;		/* of these, what was told for want of room */
+	uint64_t lost_seen;		/* sum of the LOST records */
+	uint64_t last_ns;		/* stamp of the last record */
+	uint64_t throttled_ns;		/* since when; 0: it is not */
+	bool unknown[WEIR_LOST_CAUSES]; /* something was lost, and nobody knows how much */
+};
 
 /* One source. What every poll touches comes first. */
 struct ring {
@@ -99,7 +135,11 @@ struct ring {
 	const struct weir_counters *counters;
 	const uint64_t *producer;
 	uint64_t *consumer;
-	size_t size; /* 0: it has counters, but no ring */
+	size_t size;   /* 0: it has counters, but no ring */
+	uint64_t base; /* position of what its writer calls 0 */
+	enum proof proof;
+	uint64_t grace_ns;
+	uint64_t snapshot_ns; /* PROOF_SNAPSHOT */
 	uint64_t busy_since_ns;
 	uint64_t max_fill;
 	uint64_t broken;
@@ -109,6 +149,7 @@ struct ring {
 	struct held **held_last;
 	size_t *held_bytes; /* the stream's count of them */
 
+	struct outside outside;
 	uint64_t late, ahead, discarded, stray;
 	uint64_t failed_start; /* what the producers' counter of failed reserves began with */
 	uint64_t filtered;     /* by the consumer, of delivered */
@@ -210,7 +251,17 @@ struct weir_stream {
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */
-	bool closed, memory_only;
+	bool closing, closed, memory_only;
+
+	struct fence fence;
+	bool has_fence;
+	uint64_t (*ticket_ns)(void *ctx); /* in place of a fence, on plain memory */
+	void *ticket_ctx;
+	uint64_t fence_count; /* tickets that are in fence_lag */
+	struct lag fence_lag, lateness;
+	int fence_err;
+	size_t nr_quiet; /* rings whose writers wake nobody for a single record */
+	bool estimated;	 /* some ring has no proof */
 	struct retire retire;
 
 	struct lag lag;
@@ -278,26 +329,61 @@ uint64_t stream__notice_from_ns(const struct weir_stream *s);
 /* hold.c: after a delivery: give back what is out, and free the rings of what has to wait. */
 void stream__release(struct weir_stream *s);
 void stream__hold(struct weir_stream *s);
+/* Bytes of the heap's become the copy of [begin, begin + len). -ENOMEM: they stay the caller's. */
+int stream__hold_block(struct weir_stream *s, struct ring *ring, uint8_t *bytes, uint64_t begin,
+		       uint64_t len);
+void stream__rebind(struct weir_stream *s, struct ring *ring, const void *data,
+		    const uint64_t *producer, uint64_t *consumer);
+
+/* add_outside.c: a ring of somebody else's. What is in `outside` is copied; data NULL: no ring yet. */
+struct ring_spec {
+	const struct ring_kind *kind;
+	const char *name; /* of the source */
+	int cpu;	  /* -1: not of one CPU */
+	enum proof proof;
+	uint64_t grace_ns;
+	struct outside outside;
+	const void *data;
+	size_t size;
+	const uint64_t *producer;
+	uint64_t *consumer; /* its value is where reading begins */
+};
+/* The source's index, or -ENOMEM or another error: then nothing was added. */
+int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec);
+
+/* proof.c: T of the newest proof for rings of this sort of a snapshot that is taken next. */
+int stream__need_fence(struct weir_stream *s);
+uint64_t stream__ticket(struct weir_stream *s);
+void stream__ask_for_ticket(struct weir_stream *s);
+uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns);
+enum weir_order stream__order(const struct weir_stream *s);
 void ring__drop_oldest_held(struct ring *ring);
 
 /* wait.c */
 int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
 
-/* Where the byte at a position was copied to; NULL: it is still in the ring. */
-const uint8_t *ring__held_at(const struct ring *ring, uint64_t pos);
+/* The copy in which a position stands; NULL: it is still in the ring. */
+const struct held *ring__held(const struct ring *ring, uint64_t pos);
 
 /* The first byte of a record, in a ring that is mapped twice. */
 static inline const uint8_t *ring__at(const struct ring *ring, uint64_t pos)
 {
-	const uint8_t *held = ring->held ? ring__held_at(ring, pos) : NULL;
+	const struct held *held = ring->held ? ring__held(ring, pos) : NULL;
 
-	return held ? held : bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
+	return held ? held->bytes + (pos - held->begin)
+		    : bpf_ringbuf__at(ring->rb.data, ring->rb.mask, pos);
 }
 
 /* A record of a numbered ring. */
 static inline const struct weir_record *ring__record(const struct ring *ring, uint64_t pos)
 {
 	return (const struct weir_record *)(ring__at(ring, pos) + BPF_RINGBUF_HDR);
+}
+
+/* The number that its next record gets, as far as is known. */
+static inline uint64_t ring__next_seq(const struct ring *ring)
+{
+	return ring->kind == &ring_kind__numbered ? ring->seqs.expect : ring->rb.pos;
 }
 
 static inline uint64_t stream__now(const struct weir_stream *s)

@@ -8,9 +8,11 @@
 #ifndef WEIR_STREAM_MEMORY_H
 #define WEIR_STREAM_MEMORY_H
 
+#include <weir/perf.h>
 #include <weir/record.h>
 #include <weir/stream.h>
 
+#include "ring/perf_layout.h"
 #include "source/clock.h"
 
 /*
@@ -35,6 +37,38 @@ struct weir_memory_ring {
  * before its first record. Everything is borrowed until weir_stream__free().
  */
 int weir_stream__add_memory_ring(struct weir_stream *stream, const struct weir_memory_ring *ring);
+
+/*
+ * A ring that is not written through weir.bpf.h, in plain memory: a forward perf ring (mapped once), or
+ * a BPF ring buffer of any payload (mapped twice). Everything is borrowed until weir_stream__free().
+ */
+struct weir_memory_outside {
+	const char *name; /* copied */
+	int cpu;
+	const void *data;
+	size_t size; /* power of two */
+	const uint64_t *producer;
+	uint64_t *consumer;
+	enum weir_fence_kind fence;
+	uint64_t grace_ns;
+	/* Records lost since the ring is there, or UINT64_MAX: not known now. NULL: nobody counts. */
+	uint64_t (*lost)(void *ctx);
+	void *ctx;
+};
+
+int weir_stream__add_memory_perf(struct weir_stream *stream,
+				 const struct weir_memory_outside *memory,
+				 const struct perf_layout *layout, bool payload);
+int weir_stream__add_memory_ringbuf(struct weir_stream *stream,
+				    const struct weir_memory_outside *memory,
+				    uint32_t stamp_offset);
+
+/*
+ * The T of the newest grace period that is over, in place of the kernel's: before the first of those
+ * that need it is added. Asked once a round, before its clock is read.
+ */
+void weir_stream__set_ticket(struct weir_stream *stream, uint64_t (*ticket_ns)(void *ctx),
+			     void *ctx);
 
 /* Replace the kernel's clock; before the first poll. `clock` is copied. */
 void weir_stream__set_clock(struct weir_stream *stream, const struct weir_clock *clock);

@@ -13,7 +13,13 @@ static void add_offline_gap(struct weir_stream *s, struct ring *ring, uint64_t t
 		.cause = WEIR_LOST_OFFLINE,
 	};
 
-	stream__add_gap(s, ring, ring->seqs.expect, &gap);
+	/* Its event is dead from there on: it is not only that nothing happened. */
+	if (ring->kind == &ring_kind__perf) {
+		gap.cause = WEIR_LOST_DEAD_EVENT;
+		gap.bound = WEIR_BOUND_UNKNOWN;
+		ring->outside.unknown[gap.cause] = true;
+	}
+	stream__add_gap(s, ring, ring__next_seq(ring), &gap);
 	/* Told up to here: a close that has to be repeated does not tell it again. */
 	ring->offline_since_ns = gap.to_ns;
 }

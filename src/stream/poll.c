@@ -50,10 +50,10 @@ static int flush_to(struct weir_stream *s, uint64_t limit_ns)
 	return count < 0 ? count : 0;
 }
 
-static bool all_reached(const struct weir_stream *s, uint64_t t_ns)
+static bool all_reached(const struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_rings; i++)
-		if (s->rings[i]->reached_ns < t_ns)
+		if (s->rings[i]->reached_ns < s->rings[i]->latest.t_ns)
 			return false;
 	return true;
 }
@@ -74,7 +74,7 @@ WEIR_API int weir_stream__flush(struct weir_stream *s, int timeout_ms)
 			return count;
 		if (s->watermark_ns >= until_ns || !s->nr_rings)
 			return 0;
-		if (all_reached(s, s->t_ns)) {
+		if (all_reached(s)) {
 			/* A clock of the caller's may stand still, and has no second reader. */
 			if (s->memory_only)
 				return flush_to(s, now_ns);
@@ -105,6 +105,7 @@ WEIR_API int weir_stream__close(struct weir_stream *s)
 	if (err)
 		return err;
 	s->next_misses_ns = 0;
+	s->closing = true;
 	for (int i = 0; i < CLOSE_ROUNDS && count > 0; i++)
 		count = stream__last_round(s);
 	if (count < 0)

@@ -16,12 +16,15 @@
 
 static void take_snapshot(struct weir_stream *s)
 {
+	/* First of all: a ticket's T is older than this, and it was done before the heads are read. */
+	uint64_t ticket_ns = stream__ticket(s);
+
 	s->t_ns = stream__now(s);
 	clock__fence();
 	for (size_t i = 0; i < s->nr_rings; i++) {
 		struct ring *ring = s->rings[i];
 
-		ring->latest.t_ns = s->t_ns;
+		ring->latest.t_ns = ring__t_ns(ring, s->t_ns, ticket_ns);
 		ring->kind->snapshot(ring);
 	}
 	/* All that the counters count was tried before this. */
@@ -165,7 +168,7 @@ static void announce(struct weir_stream *s, uint64_t watermark_ns)
 	s->watermark_ns = watermark_ns;
 	if (s->on_watermark && watermark_ns - s->announced_ns >= s->announce_interval_ns) {
 		s->announced_ns = watermark_ns;
-		s->on_watermark(s->ctx, watermark_ns, WEIR_ORDER_EXACT);
+		s->on_watermark(s->ctx, watermark_ns, stream__order(s));
 	}
 	retire__run(&s->retire, watermark_ns);
 }
@@ -202,6 +205,7 @@ static int poll_once(struct weir_stream *s, bool last)
 		return delivered;
 	announce(s, watermark_ns < s->delivered_to_ns ? watermark_ns : s->delivered_to_ns);
 	s->flowing = ahead + delivered > 0 || left_behind(s);
+	stream__ask_for_ticket(s);
 	return ahead + delivered;
 }
 

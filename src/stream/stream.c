@@ -65,6 +65,8 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 		source_rings__close(&s->groups[i]);
 	for (size_t i = 0; i < s->nr_watches; i++)
 		misses__close(&s->watches[i].misses);
+	if (s->has_fence)
+		fence__close(&s->fence);
 	hotplug__close(&s->hotplug);
 	wake__close(&s->wake);
 	merge__free(&s->merge);

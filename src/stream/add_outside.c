@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * add_outside.c - rings of somebody else's become sources.
+ *
+ * Where they come from - the kernel, plain memory - is no matter here: an address, a size, two positions
+ * and what proves that they are complete.
+ */
+#include "stream/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SCRATCH_BYTES 65536 /* the longest perf record */
+
+static int need_scratch(struct weir_stream *s)
+{
+	if (!s->scratch)
+		s->scratch = malloc(SCRATCH_BYTES);
+	return s->scratch ? 0 : -ENOMEM;
+}
+
+static int prepare(struct weir_stream *s, const struct ring_spec *spec)
+{
+	int err = stream__room_for(s, s->nr_sources);
+
+	if (!err && spec->kind == &ring_kind__perf)
+		err = need_scratch(s);
+	if (!err && spec->proof == PROOF_RCU)
+		err = stream__need_fence(s);
+	return err;
+}
+
+static void set_up(struct weir_stream *s, struct ring *ring, const struct ring_spec *spec)
+{
+	ring->proof = spec->proof;
+	ring->grace_ns = spec->grace_ns;
+	ring->outside = spec->outside;
+	ring->outside.last_ns = s->start_ns;
+	/* What nobody counts is not nothing. */
+	ring->outside.unknown[WEIR_LOST_RESERVE_FAILED] = spec->kind == &ring_kind__ringbuf &&
+							  !spec->outside.lost;
+	s->estimated |= spec->proof == PROOF_GRACE;
+	/* perf wakes at a mark in its ring, and what stands below it would wait for ever (F7). */
+	s->nr_quiet += spec->kind == &ring_kind__perf;
+}
+
+int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec)
+{
+	uint32_t source = s->nr_sources;
+	int err = prepare(s, spec);
+	struct ring *ring = err ? NULL
+				: stream__new_ring(s, spec->kind, source, spec->name, spec->cpu);
+
+	if (!err && !ring)
+		err = -ENOMEM;
+	if (!err && spec->data)
+		err = ring__bind(ring, spec->data, spec->size, spec->producer, spec->consumer);
+	if (err) {
+		ring__free(ring);
+		s->nr_sources = source;
+		return err;
+	}
+	set_up(s, ring, spec);
+	stream__list_ring(s, ring);
+	return (int)source;
+}
+
+static bool good_memory(const struct weir_memory_outside *m)
+{
+	return m->size && !(m->size & (m->size - 1)) && m->size >= 16 && *m->consumer % 8 == 0;
+}
+
+static int add_memory(struct weir_stream *s, const struct weir_memory_outside *m,
+		      struct ring_spec *spec)
+{
+	static const enum proof proofs[] = {PROOF_RCU, PROOF_GRACE};
+
+	if (!good_memory(m) || m->fence > WEIR_FENCE_GRACE)
+		return -EINVAL;
+	spec->name = m->name;
+	spec->cpu = m->cpu;
+	spec->proof = proofs[m->fence];
+	spec->grace_ns = m->grace_ns;
+	spec->outside.lost = m->lost;
+	spec->outside.lost_ctx = m->ctx;
+	spec->data = m->data;
+	spec->size = m->size;
+	spec->producer = m->producer;
+	spec->consumer = m->consumer;
+	return stream__add_outside(s, spec);
+}
+
+int weir_stream__add_memory_perf(struct weir_stream *s, const struct weir_memory_outside *memory,
+				 const struct perf_layout *layout, bool payload)
+{
+	struct ring_spec spec = {
+		.kind = &ring_kind__perf,
+		.outside = {.layout = layout, .payload = payload},
+	};
+
+	return add_memory(s, memory, &spec);
+}
+
+int weir_stream__add_memory_ringbuf(struct weir_stream *s, const struct weir_memory_outside *memory,
+				    uint32_t stamp_offset)
+{
+	struct ring_spec spec = {
+		.kind = &ring_kind__ringbuf,
+		.outside = {.stamp_offset = stamp_offset},
+	};
+
+	return add_memory(s, memory, &spec);
+}
+
+void weir_stream__set_ticket(struct weir_stream *s, uint64_t (*ticket_ns)(void *ctx), void *ctx)
+{
+	s->ticket_ns = ticket_ns;
+	s->ticket_ctx = ctx;
+}
