@@ -52,7 +52,7 @@ static void give_up(struct perf_backward *b, uint64_t at, uint16_t size)
 
 static const struct perf_event_header *header_at(const struct perf_backward *b, uint64_t at)
 {
-	return (const struct perf_event_header *)perf_ring__at(b->base, b->mask, b->head + at);
+	return perf_ring__at(b->base, b->mask, b->head + at);
 }
 
 static int stamp_at(const struct perf_backward *b, const struct perf_layout *layout, uint64_t at,

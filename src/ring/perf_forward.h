@@ -41,10 +41,12 @@ static inline enum perf_next perf_forward__next(struct perf_forward *r, const st
 	uint64_t end = head & ~7ull;
 	uint64_t left = end - r->pos;
 	const struct perf_event_header *header;
+	uint64_t stamp_ns;
+	bool has_stamp;
 
 	if ((int64_t)left <= 0)
 		return PERF_NEXT_END;
-	header = (const struct perf_event_header *)perf_ring__at(r->base, r->mask, r->pos);
+	header = perf_ring__at(r->base, r->mask, r->pos);
 	out->pos = r->pos;
 	out->type = header->type;
 	out->misc = header->misc;
@@ -65,9 +67,11 @@ static inline enum perf_next perf_forward__next(struct perf_forward *r, const st
 								 out->pos + l->sample.time);
 		return PERF_NEXT_RECORD;
 	}
-	if (perf_record__stamp(l, r->base, r->mask, out->pos, left, &out->has_stamp,
-			       &out->stamp_ns))
+	/* By way of locals: *out may so stay in registers. */
+	if (perf_record__stamp(l, r->base, r->mask, out->pos, left, &has_stamp, &stamp_ns))
 		return PERF_NEXT_BROKEN;
+	out->has_stamp = has_stamp;
+	out->stamp_ns = stamp_ns;
 	return PERF_NEXT_RECORD;
 }
 
@@ -78,14 +82,13 @@ static inline enum perf_next perf_forward__next(struct perf_forward *r, const st
 static inline const void *perf_forward__body(const uint8_t *base, uint64_t mask, uint64_t pos,
 					     uint32_t *len, void *scratch64k)
 {
-	const struct perf_event_header *header =
-		(const struct perf_event_header *)perf_ring__at(base, mask, pos);
+	const struct perf_event_header *header = perf_ring__at(base, mask, pos);
 	uint64_t first = mask + 1 - (pos & mask);
 	uint32_t size = header->size;
 
+	*len = size;
 	if (__builtin_expect(size < PERF_RECORD_HDR || size > mask + 1, 0))
 		return NULL;
-	*len = size;
 	if (__builtin_expect(size <= first, 1))
 		return header;
 	memcpy(scratch64k, header, first);

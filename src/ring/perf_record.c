@@ -92,50 +92,63 @@ static int payload_stamp(const struct perf_layout *l, const uint8_t *base, uint6
 	return 0;
 }
 
-/* As perf_record__stamp(), without a look at the neighbour. */
-static int own_stamp(const struct perf_layout *l, const uint8_t *base, uint64_t mask, uint64_t pos,
-		     uint64_t left, bool *has_stamp, uint64_t *stamp_ns)
+static bool is_sound(const struct perf_layout *l, const struct perf_event_header *header,
+		     uint64_t mask, uint64_t left)
 {
-	const struct perf_event_header *header =
-		(const struct perf_event_header *)perf_ring__at(base, mask, pos);
-	uint32_t type = header->type, size = header->size;
+	return header->size <= left && header->size <= mask + 1 && is_whole(l, header);
+}
 
-	*has_stamp = false;
+/* As the kernel stamped a sound record; false: it has none. */
+static bool kernel_stamp(const struct perf_layout *l, const uint8_t *base, uint64_t mask,
+			 uint64_t pos, uint64_t *stamp_ns)
+{
+	const struct perf_event_header *header = perf_ring__at(base, mask, pos);
+
 	*stamp_ns = 0;
-	if (size > left || size > mask + 1 || !is_whole(l, header))
-		return -EINVAL;
-	*has_stamp = true;
-	if (type == PERF_RECORD_SAMPLE && l->payload_stamp != PERF_PAYLOAD_UNSTAMPED)
-		return payload_stamp(l, base, mask, pos, size, stamp_ns);
-	if (type == PERF_RECORD_SAMPLE)
+	if (header->type == PERF_RECORD_SAMPLE)
 		*stamp_ns = load_u64(base, mask, pos + l->sample.time);
-	else if (is_throttle(type))
+	else if (is_throttle(header->type))
 		*stamp_ns = load_u64(base, mask, pos + PERF_RECORD_HDR);
 	else if (l->tail_bytes)
-		*stamp_ns = load_u64(base, mask, pos + size - l->tail.time);
+		*stamp_ns = load_u64(base, mask, pos + header->size - l->tail.time);
 	else
-		*has_stamp = false;
-	return 0;
+		return false;
+	return true;
+}
+
+/* What is written together with LOST: the bound of what it counts (see perf_record__stamp()). */
+static bool bound_by_next(const struct perf_layout *l, const uint8_t *base, uint64_t mask,
+			  uint64_t pos, uint64_t left, bool has_stamp, uint64_t *stamp_ns)
+{
+	const struct perf_event_header *next = perf_ring__at(base, mask, pos);
+	uint64_t next_ns;
+
+	if (left < PERF_RECORD_HDR || !is_sound(l, next, mask, left) ||
+	    !kernel_stamp(l, base, mask, pos, &next_ns))
+		return has_stamp;
+	if (!has_stamp || next_ns < *stamp_ns)
+		*stamp_ns = next_ns;
+	return true;
 }
 
 int perf_record__stamp(const struct perf_layout *l, const uint8_t *base, uint64_t mask,
 		       uint64_t pos, uint64_t left, bool *has_stamp, uint64_t *stamp_ns)
 {
-	const struct perf_event_header *header =
-		(const struct perf_event_header *)perf_ring__at(base, mask, pos);
-	uint32_t size = header->size;
-	uint64_t next_ns;
-	bool next_has;
-	int r;
+	const struct perf_event_header *header = perf_ring__at(base, mask, pos);
+	uint32_t type = header->type, size = header->size;
 
-	r = own_stamp(l, base, mask, pos, left, has_stamp, stamp_ns);
-	if (r || header->type != PERF_RECORD_LOST || left - size < PERF_RECORD_HDR)
-		return r;
-	if (own_stamp(l, base, mask, pos + size, left - size, &next_has, &next_ns) || !next_has)
-		return 0;
-	if (!*has_stamp || next_ns < *stamp_ns)
-		*stamp_ns = next_ns;
-	*has_stamp = true;
+	*has_stamp = false;
+	*stamp_ns = 0;
+	if (!is_sound(l, header, mask, left))
+		return -EINVAL;
+	if (type == PERF_RECORD_SAMPLE && l->payload_stamp != PERF_PAYLOAD_UNSTAMPED) {
+		*has_stamp = true;
+		return payload_stamp(l, base, mask, pos, size, stamp_ns);
+	}
+	*has_stamp = kernel_stamp(l, base, mask, pos, stamp_ns);
+	if (type == PERF_RECORD_LOST)
+		*has_stamp = bound_by_next(l, base, mask, pos + size, left - size, *has_stamp,
+					   stamp_ns);
 	return 0;
 }
 

@@ -49,14 +49,15 @@ static inline const void *perf_ring__at(const uint8_t *base, uint64_t mask, uint
  *
  * A LOST is stamped when it is written, which is after the sample with which it was reserved got its
  * stamp; but what it counts was lost before that. By its own stamp it would come behind that sample,
- * so it gets the earlier of the two. The sample is always the record that follows in memory.
+ * so it gets the earlier of the two stamps that the kernel took. The sample is always the record that
+ * follows in memory, since room for both was reserved at once.
  */
 int perf_record__stamp(const struct perf_layout *layout, const uint8_t *base, uint64_t mask,
 		       uint64_t pos, uint64_t left, bool *has_stamp, uint64_t *stamp_ns);
 
 /*
- * Take a whole sample apart; `record` is contiguous and `len` bytes can be read. -EINVAL when it is
- * no sample, or a length in it leads out of it.
+ * Take a whole sample apart; `record` is contiguous, aligned to 8, and `len` bytes can be read. -EINVAL
+ * when it is no sample, or a length in it leads out of it.
  */
 int perf_record__parse(const struct perf_layout *layout, const void *record, uint32_t len,
 		       struct weir_perf_sample *out);
