@@ -49,6 +49,7 @@
 #define NSEC_PER_SEC		 1000000000ull
 #define SOURCES_MAX		 (1u << 20)
 #define CHORES_INTERVAL_NS	 NSEC_PER_SEC
+#define QUIET_NS		 16000000ull
 #define MISSES_INTERVAL_NS	 10000000ull /* a system call a program: not at each poll */
 
 /* A copy of ring bytes [begin, end), made so that the ring could go on. */

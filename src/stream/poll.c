@@ -10,6 +10,14 @@
 
 #define CLOSE_ROUNDS 3 /* after detach one is enough; more only to be sure of it */
 
+/* When a caller with an event loop of its own has to come back, whatever wakes him before. */
+static uint64_t pace_ns(const struct weir_stream *s)
+{
+	if (s->flowing)
+		return s->interval_ns;
+	return s->nr_quiet ? QUIET_NS : CHORES_INTERVAL_NS;
+}
+
 WEIR_API int weir_stream__poll(struct weir_stream *s, int timeout_ms)
 {
 	uint64_t start_ns = stream__now(s), end_ns, now_ns;
@@ -39,7 +47,7 @@ WEIR_API int weir_stream__poll(struct weir_stream *s, int timeout_ms)
 		count = stream__round(s);
 	}
 	if (s->wake.paced)
-		wake__due(&s->wake, s->flowing ? s->interval_ns : CHORES_INTERVAL_NS);
+		wake__due(&s->wake, pace_ns(s));
 	return count;
 }
 
