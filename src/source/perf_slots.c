@@ -127,10 +127,13 @@ void perf_slots__take(const struct perf_slots *slots, uint32_t cpu, int event_fd
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} read_out;
+	int whose;
 
 	if (ioctl(event_fd, PERF_EVENT_IOC_DISABLE, 0) ||
 	    read(event_fd, &read_out, sizeof(read_out)) < (ssize_t)(2 * sizeof(uint64_t)))
 		return;
-	if (look(slots, cpu, read_out.enabled_ns, true) == LOOK_OURS)
+	whose = look(slots, cpu, read_out.enabled_ns, true);
+	/* While its CPU is offline, what is in a slot is dead, whosever it is. */
+	if (whose == LOOK_OURS || whose == -ENXIO)
 		bpf_map_delete_elem(slots->map_fd, &cpu);
 }

@@ -31,7 +31,7 @@ void perf_slots__close(struct perf_slots *slots);
 int perf_slots__put(const struct perf_slots *slots, uint32_t cpu, int event_fd,
 		    const struct reason *reason);
 
-/* Empty the slot, if this event is in it. The event is disabled by that. */
+/* Empty the slot, if this event is in it or its CPU is offline. The event is disabled by that. */
 void perf_slots__take(const struct perf_slots *slots, uint32_t cpu, int event_fd);
 
 #endif /* WEIR_SOURCE_PERF_SLOTS_H */
