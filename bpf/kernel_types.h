@@ -65,11 +65,22 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+/* run_delay: ns that a task has waited for a CPU in all, without the wait that goes on */
+struct sched_info {
+	unsigned long long run_delay;
+};
+
+struct sched_entity {
+	__u64 nr_migrations;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int prio;
+	struct sched_entity se;
+	struct sched_info sched_info;
 	int exit_code;
 	__u64 start_time;
 	int pid;
@@ -86,6 +97,10 @@ struct task_struct {
 /* before 5.14 */
 struct task_struct___state {
 	long state;
+};
+
+enum cpuhp_state {
+	CPUHP_TEARDOWN_CPU = 1, /* the value is the running kernel's */
 };
 
 struct linux_binprm {

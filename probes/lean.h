@@ -13,14 +13,22 @@
 
 struct lean;
 
+/* What perf_event_open(2) calls type and config. */
+struct lean_event {
+	uint32_t type;
+	uint64_t config;
+};
+
 struct lean_opts {
 	/*
 	 * Of each CPU's ring: a power of two; 0: 65,536, of 40 bytes each. At 320,000 switches a second
 	 * that is 200 ms, four times the 50 ms after which the rings are to be read again.
 	 */
 	uint32_t ring_records;
-	bool counters; /* records are struct weir_lean_counted: hardware counters */
-	bool raw;      /* raw tracepoints, as on kernels that refuse the others */
+	/* Records are struct weir_lean_counted: hardware counters, or these events in their place. */
+	bool counters;
+	const struct lean_event *events; /* WEIR_LEAN_COUNTERS of them; NULL: hardware's */
+	bool raw; /* raw tracepoints at once: otherwise where the kernel refuses the others */
 };
 
 /*
@@ -33,13 +41,20 @@ struct lean *lean__open(const struct lean_opts *opts, char *err, size_t err_len)
 int lean__attach(struct lean *lean, char *err, size_t err_len);
 
 /*
- * Tell the reader all that there is. CPUs that have come online get their lane. Returns the number of
- * records, or a negative errno. Never sleeps: call it every 50 ms, or more rarely with larger rings.
+ * Tell the reader all that there is. CPUs that have come online get their lane; then the counters begin
+ * again at 0. Returns the number of records, or a negative errno. Never sleeps: call it every 50 ms, or
+ * more rarely with larger rings.
  */
 int lean__poll(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);
 
-/* No switch is recorded after this; what was, is told by another poll. */
-void lean__detach(struct lean *lean);
+/* No switch is recorded after this. Tells what was, to the last; waits for a grace period. */
+int lean__detach(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);
 void lean__free(struct lean *lean);
+
+/* Of the CPU's lane, at the last poll. Error: ENOENT, it has none. */
+int lean__account(const struct lean *lean, int cpu, struct weir_lane_account *out);
+
+/* The program on sched_switch: what it costs, bpf_prog_info tells (its run_time_ns). */
+int lean__prog_fd(const struct lean *lean);
 
 #endif /* WEIR_LEAN_USER_H */

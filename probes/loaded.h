@@ -8,6 +8,7 @@
  *	attach.c    attach and detach
  *	seed.c      what ran before
  *	refusal.c   why the kernel said no, in one sentence
+ *	lean.c      the accounting probe, which has an object of its own
  */
 #ifndef WEIR_LOADED_H
 #define WEIR_LOADED_H
@@ -44,6 +45,9 @@ struct tracepoints {
 	bool exit_tells_last;  /* sched_process_exit has a second argument */
 	bool switch_has_state; /* sched_switch has a fourth */
 };
+
+/* 1 + the highest possible CPU id. Negative: -errno, and one sentence in err. */
+int open__nr_cpus(char *err, size_t err_len);
 
 /* From the kernel's BTF. -errno: that can't be read. */
 int programs__look(struct tracepoints *tracepoints);

@@ -296,20 +296,27 @@ static int copy_pids(struct probes *probes, const struct probes_selection *sel)
 	return 0;
 }
 
+int open__nr_cpus(char *err, size_t err_len)
+{
+	long highest = read_last_number("/sys/devices/system/cpu/possible");
+
+	if (highest >= 0)
+		return (int)highest + 1;
+	snprintf(err, err_len,
+		 "cannot count CPUs: /sys/devices/system/cpu/possible: %s; mount sysfs",
+		 strerror((int)-highest));
+	return (int)highest;
+}
+
 static int open_object(struct probes *probes, const struct probes_selection *sel,
 		       struct refusal *refusal, char *err, size_t err_len)
 {
 	struct tracepoints tracepoints;
-	long highest = read_last_number("/sys/devices/system/cpu/possible");
-	int error;
+	int error = open__nr_cpus(err, err_len);
 
-	if (highest < 0) {
-		snprintf(err, err_len,
-			 "cannot count CPUs: /sys/devices/system/cpu/possible: %s; mount sysfs",
-			 strerror((int)-highest));
-		return (int)highest;
-	}
-	probes->nr_cpus = (uint32_t)highest + 1;
+	if (error < 0)
+		return error;
+	probes->nr_cpus = (uint32_t)error;
 	error = copy_pids(probes, sel);
 	if (error) {
 		snprintf(err, err_len, "cannot open the BPF programs: out of memory");

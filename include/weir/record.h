@@ -50,4 +50,19 @@ struct weir_control {
 	__u64 reserved[7];
 };
 
+/*
+ * The other sort of ring, a lane: written by one context that nothing of its kind interrupts
+ * (weir_lane.bpf.h). Records are of one size, positions count records. Two cache lines, of which the
+ * writer stores to the first and the reader to the second.
+ */
+struct weir_lane {
+	__u64 attempts; /* records tried: the next record's seq */
+	__u64 failed;	/* of these, those that got no place */
+	__u64 head;	/* of these, those that are finished and can be read */
+	__u64 away;	/* not 0: this CPU has gone offline, and nothing was tried since */
+	__u64 note[4];	/* the writer's own */
+	__u64 tail;	/* the reader's: records that it has done with */
+	__u64 reserved[7];
+};
+
 #endif /* WEIR_RECORD_H */
