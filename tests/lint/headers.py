@@ -19,7 +19,7 @@ LANGUAGE = {
     "bpf": ["-xc"],  # its helpers are GNU C; the rest is in COMMAND
 }
 PUBLIC = re.compile(r"^include/weir/\w+\.h$")
-FOR_BPF = re.compile(r"^include/weir/(record|probes|lean)\.h$|^bpf/weir\.bpf\.h$")
+FOR_BPF = re.compile(r"^include/weir/(record|probes|lean)\.h$|^bpf/weir(_lane)?\.bpf\.h$")
 
 
 def compiles(language, command, header):
