@@ -32,22 +32,19 @@ static void find_window(struct perf_backward *b, const struct perf_snapshot *s)
 }
 
 /*
- * A length that can't be: where nothing was overwritten it is plain nonsense. Where the window was cut,
- * only a record larger than the ring can have written over the header of a newer one, its own.
+ * A length that leads out of the window, or can't be. Where nothing was overwritten it is plain nonsense.
+ * Else the record at the old end may be torn; and only a record larger than the ring can have written
+ * over the header of a newer one, its own.
  */
 static void give_up(struct perf_backward *b, uint64_t at, uint16_t size)
 {
-	uint64_t left = b->valid - at;
-
-	if (size > b->mask + 1)
-		b->oversized++;
-	else if (size >= PERF_RECORD_HDR && !(size & 7) && b->hole)
-		b->torn++;
-	else if (b->hole)
+	if (!b->hole)
+		b->broken++;
+	else if (size < PERF_RECORD_HDR || size & 7 || size > b->mask + 1)
 		b->oversized++;
 	else
-		b->broken++;
-	b->skipped += left;
+		b->torn++;
+	b->skipped += b->valid - at;
 }
 
 static const struct perf_event_header *header_at(const struct perf_backward *b, uint64_t at)

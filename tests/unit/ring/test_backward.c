@@ -226,6 +226,26 @@ static void test_lost_twice(void **state)
 	teardown(&f);
 }
 
+/* V4 where the sample makes no sense: LOST stays behind the one before, which it has nothing to do with. */
+static void test_lost_with_a_broken_sample(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true, false, true);
+	perf_memory__sample(&f.ring, 1, 0, 0);
+	f.ring.lost = 7;
+	perf_memory__sample(&f.ring, 2, 0, 0);
+	perf_memory__put(&f.ring, f.ring.head + 40, &(uint32_t){UINT32_MAX}, 4);
+	perf_memory__sample(&f.ring, 3, 0, 0);
+	snapshot(&f);
+	expect_stamp(&f, PERF_RECORD_SAMPLE, 1);
+	expect_stamp(&f, PERF_RECORD_LOST, 2 + PERF_LOST_LATER_NS);
+	expect_stamp(&f, PERF_RECORD_SAMPLE, 3);
+	expect_end(&f);
+	expect_rest(&f, 0, 0, 1, 24);
+	teardown(&f);
+}
+
 /* V5 */
 static void test_exactly_one_ring(void **state)
 {
@@ -271,6 +291,30 @@ static void test_larger_than_the_ring(void **state)
 	expect_stamp(&f, PERF_RECORD_SAMPLE, 6);
 	expect_end(&f);
 	expect_rest(&f, 0, 0, 0, 0);
+	teardown(&f);
+}
+
+/* V6, whatever it has left in the place of its header. Without a hole none can have been there. */
+static void test_header_that_can_not_be(void **state)
+{
+	static const uint16_t sizes[] = {0, 7, 20, 4104, 8224, 65528, 65535};
+	struct fixture f;
+
+	setup(&f, false, false, true);
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (unsigned count = 255; count < 258; count++) {
+			bool hole = count > 256;
+
+			f.ring.head = f.prev = 0;
+			for (unsigned n = 0; n < count; n++)
+				perf_memory__sample(&f.ring, n, 0, 0);
+			perf_memory__put(&f.ring, f.ring.head + 16 + 6, &sizes[i], 2);
+			snapshot(&f);
+			expect_stamp(&f, PERF_RECORD_SAMPLE, count - 1);
+			expect_end(&f);
+			expect_rest(&f, 0, hole, !hole, f.b.valid - 16);
+		}
+	}
 	teardown(&f);
 }
 
@@ -546,8 +590,10 @@ int main(void)
 		cmocka_unit_test(test_lost_after_a_pause),
 		cmocka_unit_test(test_lost_without_its_sample),
 		cmocka_unit_test(test_lost_twice),
+		cmocka_unit_test(test_lost_with_a_broken_sample),
 		cmocka_unit_test(test_exactly_one_ring),
 		cmocka_unit_test(test_larger_than_the_ring),
+		cmocka_unit_test(test_header_that_can_not_be),
 		cmocka_unit_test(test_between_two_snapshots),
 		cmocka_unit_test(test_newest_fifteen),
 		cmocka_unit_test(test_overwritten_while_copying),
