@@ -6,6 +6,7 @@
 #include <weir/record.h>
 #include <weir/event.h>
 #include <weir/fence.h>
+#include <weir/lanes.h>
 #include <weir/ledger.h>
 #include <weir/stream.h>
 #include <weir/decode.h>
