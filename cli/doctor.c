@@ -192,7 +192,7 @@ static void ask_memory(struct answer *a)
 
 	/* Since 5.11 the kernel charges BPF memory to the cgroup, before to RLIMIT_MEMLOCK. */
 	if (first_line("/sys/fs/cgroup/memory.max", limit, sizeof(limit)) && strcmp(limit, "max"))
-		found(a, "this cgroup may use %s bytes; the rings take --buffer of it (16M)",
+		found(a, "this cgroup may use %s bytes; the rings take --buffer of it (9M a CPU)",
 		      limit);
 	else
 		found(a, "no limit that the rings could meet");

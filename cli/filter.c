@@ -74,13 +74,14 @@ bool filter__check(struct filter *filter, const struct command_def *command)
 
 bool filter__is_set(const struct filter *filter)
 {
-	return filter->comms.count || filter->paths.count || filter->container || filter->cgroup ||
-	       filter->user || filter__needs_calls(filter);
+	return filter->comms.count || filter->container || filter->cgroup || filter->user ||
+	       filter__needs_calls(filter);
 }
 
 bool filter__needs_calls(const struct filter *filter)
 {
-	return filter->failed || filter->errno_name || filter->min_duration_ns;
+	return filter->paths.count || filter->failed || filter->errno_name ||
+	       filter->min_duration_ns;
 }
 
 static bool comm_matches(const struct filter *filter, const struct sink_event *item)
