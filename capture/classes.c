@@ -100,14 +100,14 @@ static const struct record_desc own[] = {
 	[CAPTURE_T_TASK - OWN_FIRST] = OWN(capture_task, "task", task_fields),
 };
 
-const struct record_desc *classes__find(unsigned int id)
+const struct record_desc *capture_class__find(unsigned int id)
 {
 	if (id >= OWN_FIRST && id - OWN_FIRST < ARRAY_SIZE(own))
 		return &own[id - OWN_FIRST];
 	return fields__find(id);
 }
 
-bool classes__in_stream(unsigned int id, enum capture_stream stream)
+bool capture_class__in_stream(unsigned int id, enum capture_stream stream)
 {
 	switch (id) {
 	case CAPTURE_T_GAP:
@@ -160,9 +160,9 @@ static int64_t payload_size(const struct record_desc *desc, const char *payload,
 	return end > (int64_t)room ? -EBADMSG : end;
 }
 
-int64_t classes__size(unsigned int id, const void *payload, size_t room)
+int64_t capture_class__size(unsigned int id, const void *payload, size_t room)
 {
-	const struct record_desc *desc = classes__find(id & ~CAPTURE_LATE);
+	const struct record_desc *desc = capture_class__find(id & ~CAPTURE_LATE);
 	size_t late = id & CAPTURE_LATE ? sizeof(struct capture_late) : 0;
 	int64_t size;
 
@@ -172,8 +172,8 @@ int64_t classes__size(unsigned int id, const void *payload, size_t room)
 	return size < 0 ? size : size + (int64_t)late;
 }
 
-void classes__each(void (*fn)(void *ctx, unsigned int id, const struct record_desc *desc),
-		   void *ctx)
+void capture_class__each(void (*fn)(void *ctx, unsigned int id, const struct record_desc *desc),
+			 void *ctx)
 {
 	for (unsigned int id = 0; id < FIELDS_TYPES; id++)
 		if (fields__find(id))

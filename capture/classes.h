@@ -16,20 +16,20 @@
 #include "probes/fields.h"
 
 /* NULL: no such class. `id` without CAPTURE_LATE; any value is allowed. */
-const struct record_desc *classes__find(unsigned int id);
+const struct record_desc *capture_class__find(unsigned int id);
 
 /* May an event of this class, late ones included, stand in such a stream? */
-bool classes__in_stream(unsigned int id, enum capture_stream stream);
+bool capture_class__in_stream(unsigned int id, enum capture_stream stream);
 
 /*
  * Bytes of the payload that begins at `payload`, of which no more than `room` may be looked at. With
  * CAPTURE_LATE in id, struct capture_late stands in front and is counted. -EBADMSG: no such class, or
  * it does not end within `room`, or its lengths make no sense.
  */
-int64_t classes__size(unsigned int id, const void *payload, size_t room);
+int64_t capture_class__size(unsigned int id, const void *payload, size_t room);
 
 /* Call fn for every class but the late ones, in the order of their ids. */
-void classes__each(void (*fn)(void *ctx, unsigned int id, const struct record_desc *desc),
-		   void *ctx);
+void capture_class__each(void (*fn)(void *ctx, unsigned int id, const struct record_desc *desc),
+			 void *ctx);
 
 #endif /* WEIR_CAPTURE_CLASSES_H */

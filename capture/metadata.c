@@ -164,9 +164,9 @@ static void put_event(FILE *file, unsigned int id, unsigned int stream,
 static void put_class(void *ctx, unsigned int id, const struct record_desc *desc)
 {
 	for (unsigned int stream = 0; stream < CAPTURE_STREAMS; stream++)
-		if (classes__in_stream(id, stream))
+		if (capture_class__in_stream(id, stream))
 			put_event(ctx, id, stream, desc);
-	if (classes__in_stream(id | CAPTURE_LATE, CAPTURE_CPU))
+	if (capture_class__in_stream(id | CAPTURE_LATE, CAPTURE_CPU))
 		put_event(ctx, id | CAPTURE_LATE, CAPTURE_CPU, desc);
 }
 
@@ -268,5 +268,5 @@ void metadata__write(FILE *file, const struct metadata *m)
 	put_environment(file, m);
 	put_clock(file, m);
 	put_streams(file);
-	classes__each(put_class, file);
+	capture_class__each(put_class, file);
 }

@@ -230,7 +230,7 @@ static void drop_packet(struct capture *c, struct packets *p)
 		int64_t size;
 
 		memcpy(&head, p->buf + at, sizeof(head));
-		size = classes__size(head.type, payload, p->at - at - sizeof(head));
+		size = capture_class__size(head.type, payload, p->at - at - sizeof(head));
 		if (head.type == CAPTURE_T_GAP) {
 			memcpy(&gap, payload, sizeof(gap));
 			add_pending(p, &gap);
@@ -314,7 +314,7 @@ static uint64_t discarded_in(const struct packets *p)
 			sum += gap.bound == WEIR_BOUND_UNKNOWN ? 0 : gap.lost;
 		}
 		at += sizeof(head) +
-		      (size_t)classes__size(head.type, payload, p->at - at - sizeof(head));
+		      (size_t)capture_class__size(head.type, payload, p->at - at - sizeof(head));
 		at = PACKETS_ALIGN8(at);
 	}
 	return sum;

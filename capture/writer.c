@@ -215,7 +215,7 @@ int writer__record(struct writer *w, const struct weir_event *event)
 	enum capture_ring ring = event->type <= WEIR_T_LIFE_MAX ? CAPTURE_RING_LIFE
 								: CAPTURE_RING_CPU;
 	int64_t size = event->type < FIELDS_TYPES
-			       ? classes__size(event->type, event->data, event->len)
+			       ? capture_class__size(event->type, event->data, event->len)
 			       : -EBADMSG;
 	struct packets *p;
 	int err;
