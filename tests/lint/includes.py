@@ -26,7 +26,7 @@ ROOMS = {
     "probes": ["include/weir", "bpf"],
     "state": ["include/weir"],
     "sinks": ["include/weir"],
-    "capture": ["include/weir", "probes"],
+    "capture": ["include/weir", "probes", "src/stream"],
     "cli": ["include/weir", "probes", "state", "sinks", "capture"],
     "examples": ["include/weir", "bpf"],
     "bench": ANY,

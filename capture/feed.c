@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * feed.c - streams of packets -> told sources, side by side.
+ *
+ * Owns a lane for each stream of the capture: which packet it has come to, and up to which time it has
+ * told everything. The least of these times is what all have told, and the stream delivers that far.
+ * Promises that each record of the range is told once and each flaw as a gap, whatever the packets
+ * hold (G8), and that each step brings some lane on. Must not know who listens.
+ */
+#include "capture/feed.h"
+
+#include "capture/packet.h"
+#include "capture/told.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITEMS_MANY_CPUS 512u
+#define ITEMS_FEW_CPUS \
+	2048u /* with the records that they stand for, they fit a second-level cache */
+#define FEW_CPUS 16u
+
+struct lane {
+	size_t stream;		/* the reader's */
+	int life, cpu;		/* told sources; of the notes, both are the machine's */
+	size_t next_packet;	/* to be opened */
+	size_t flaw, flaws_end; /* of the reader's, those of this stream that were not told yet */
+	/* Items point into the packets: this one, and while some of it wait, the one before. */
+	uint8_t *packet[2];
+	uint64_t last_place_ns[2]; /* of what was told from each */
+	int current;
+	struct packet_walk walk;
+	bool is_open;
+	const struct weir_record *next; /* walked over, and not told */
+	uint32_t next_size;
+	uint64_t place_ns; /* of the last item */
+	uint64_t until_ns; /* all up to here is told; UINT64_MAX: there is no more */
+};
+
+struct feed {
+	struct reader *reader;
+	struct told *told;
+	struct feed_opts opts;
+	struct lane *lanes;
+	size_t nr_lanes;
+	int machine;	     /* the told source of what is no CPU's */
+	uint32_t first_part; /* what is before it is not looked at */
+	uint64_t until_ns;
+	uint64_t done_bytes, all_bytes;
+	struct feed_end end;
+	bool has_wall;
+	struct capture_account *accounts; /* by told source; name[0] 0: none */
+	uint64_t *
+		kept; /* by told source: records that were not selected, and are there all the same */
+	bool finished;
+};
+
+static const struct reader_stream *stream_of(const struct feed *f, const struct lane *lane)
+{
+	size_t count;
+
+	return &reader__streams(f->reader, &count)[lane->stream];
+}
+
+/* ---- losses that the files do not tell ------------------------------------------------------- */
+
+static void tell_broken(struct feed *f, struct lane *lane, uint64_t from_ns, uint64_t to_ns,
+			uint64_t lost)
+{
+	struct weir_gap gap = {
+		.from_ns = from_ns < to_ns ? from_ns : to_ns,
+		.to_ns = to_ns,
+		.lost = lost,
+		.cause = WEIR_LOST_BROKEN,
+	};
+
+	/* Without marks and process table nothing is missing from the stream itself. */
+	if (!lost || stream_of(f, lane)->kind != CAPTURE_CPU)
+		return;
+	if (lost == READER_UNKNOWN) {
+		gap.bound = WEIR_BOUND_UNKNOWN;
+		gap.lost = 0;
+	}
+	if (to_ns < f->opts.from_ns || gap.from_ns > f->opts.to_ns)
+		return;
+	if (lane->place_ns < to_ns)
+		lane->place_ns = to_ns;
+	told__gap(f->told, lane->cpu, lane->place_ns, 0, &gap, 0);
+}
+
+/* The end of the last packet that there is, of any stream. */
+static uint64_t last_end_ns(const struct feed *f)
+{
+	uint64_t last_ns = 0;
+	size_t count;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (streams[i].nr_packets &&
+		    streams[i].packets[streams[i].nr_packets - 1].end_ns > last_ns)
+			last_ns = streams[i].packets[streams[i].nr_packets - 1].end_ns;
+	return last_ns;
+}
+
+/* Flaws that stand before the next packet. There is room for them. */
+static void tell_flaws(struct feed *f, struct lane *lane)
+{
+	size_t count;
+	const struct reader_flaw *flaws = reader__flaws(f->reader, &count);
+
+	while (lane->flaw < lane->flaws_end && flaws[lane->flaw].before <= lane->next_packet) {
+		const struct reader_flaw *flaw = &flaws[lane->flaw++];
+		uint64_t to_ns = flaw->to_ns ? flaw->to_ns : last_end_ns(f);
+
+		if (!told__room(f->told, lane->cpu))
+			told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
+		else
+			tell_broken(f, lane, flaw->from_ns, to_ns, flaw->records);
+	}
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static bool in_range(const struct feed *f, uint64_t stamp_ns)
+{
+	return stamp_ns >= f->opts.from_ns && stamp_ns <= f->opts.to_ns;
+}
+
+static void tell_gap(struct feed *f, struct lane *lane, const struct weir_record *rec)
+{
+	const struct capture_gap *told = (const void *)(rec + 1);
+	int source = told->ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu;
+	const struct weir_gap gap = {
+		.from_ns = told->from_ns,
+		.to_ns = told->to_ns,
+		.lost = told->lost,
+		.cause = (enum weir_cause)told->cause,
+		.bound = (enum weir_bound)told->bound,
+		.seq_end = told->seq_end,
+	};
+
+	if (!in_range(f, rec->stamp))
+		return;
+	/* A cause of a version to come, say. */
+	if (told->cause >= WEIR_LOST_CAUSES || told->bound > WEIR_BOUND_UNKNOWN)
+		told__unknown(f->told, source, WEIR_LOST_BROKEN);
+	else if (told__room(f->told, source))
+		told__gap(f->told, source, lane->place_ns, told->seq, &gap, (uint8_t)told->mark);
+	else
+		told__unknown(f->told, source, gap.cause);
+}
+
+static void tell_step(struct feed *f, struct lane *lane, const struct weir_record *rec)
+{
+	const struct capture_clock_step *told = (const void *)(rec + 1);
+	const struct weir_clock_step step = {
+		.old_offset_ns = told->old_offset_ns,
+		.new_offset_ns = told->new_offset_ns,
+		.suspended_ns = told->suspended_ns,
+	};
+
+	told__clock_step(f->told, lane->cpu, lane->place_ns, &step);
+}
+
+static void note_account(struct feed *f, const struct capture_account *account)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+
+	for (size_t i = 0; i < f->nr_lanes; i++) {
+		const struct lane *lane = &f->lanes[i];
+		int source = account->ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu;
+
+		if (account->ring > CAPTURE_RING_CPU || account->cpu < 0)
+			return;
+		if (streams[lane->stream].kind == CAPTURE_CPU &&
+		    streams[lane->stream].instance == (uint32_t)account->cpu)
+			f->accounts[source] = *account;
+	}
+}
+
+static void note_mark(struct feed *f, const struct capture_mark *mark)
+{
+	f->end.closed = mark->closed;
+	if (mark->watermark_ns > f->end.complete_ns)
+		f->end.complete_ns = mark->watermark_ns;
+	if (mark->order)
+		f->end.order = WEIR_ORDER_ESTIMATED;
+}
+
+static void take_note(struct feed *f, struct lane *lane, const struct weir_record *rec)
+{
+	const struct capture_part *part = (const void *)(rec + 1);
+
+	switch (rec->type) {
+	case CAPTURE_T_GAP:
+		tell_gap(f, lane, rec);
+		break;
+	case CAPTURE_T_CLOCK_STEP:
+		tell_step(f, lane, rec);
+		break;
+	case CAPTURE_T_MARK:
+		note_mark(f, (const void *)(rec + 1));
+		break;
+	case CAPTURE_T_ACCOUNT:
+		note_account(f, (const void *)(rec + 1));
+		break;
+	case CAPTURE_T_PART:
+		/* Later ones only repeat what steps have told. */
+		if (!f->has_wall)
+			told__wall_offset(f->told, part->wall_offset_ns);
+		f->has_wall = true;
+	}
+}
+
+static void tell_record(struct feed *f, struct lane *lane, const struct weir_record *rec,
+			uint32_t size)
+{
+	const struct capture_packet *head = (const void *)lane->packet[lane->current];
+	uint16_t type = rec->type & (uint16_t)~CAPTURE_LATE;
+	bool is_life = type <= WEIR_T_LIFE_MAX;
+	int source = is_life ? lane->life : lane->cpu;
+	struct told_record record = {
+		.place_ns = lane->place_ns,
+		.true_ns = rec->stamp,
+		/* Of a packet that begins before the one before it has ended. */
+		.mark = rec->stamp < lane->place_ns ? WEIR_MARK_LATE : 0,
+		.seq = packet__widen(is_life ? head->life_seq : head->cpu_seq, rec->seq),
+		.data = rec + 1,
+		.len = size,
+		.type = type,
+		.flags = rec->flags,
+	};
+
+	if (!in_range(f, rec->stamp) && !(is_life && rec->stamp < f->opts.from_ns))
+		return;
+	if (__builtin_expect(rec->type != type, 0)) {
+		const struct capture_late *late = (const void *)(rec + 1);
+
+		record.true_ns = late->true_stamp;
+		record.mark = late->mark & 0xff ? (uint8_t)late->mark : WEIR_MARK_LATE;
+		record.data = late + 1;
+		record.len -= (uint32_t)sizeof(*late);
+	}
+	f->kept[source] += !(reader__env(f->reader)->selected_types >> (type & 31) & 1);
+	told__record(f->told, source, &record);
+}
+
+/* ---- a lane: packets, one after the other ---------------------------------------------------- */
+
+static void close_packet(struct lane *lane)
+{
+	lane->is_open = false;
+	lane->next = NULL;
+	lane->last_place_ns[lane->current] = lane->place_ns;
+}
+
+/* Fetch the next record, or close the packet. What can't be told apart is lost. */
+static void walk_on(struct feed *f, struct lane *lane)
+{
+	enum packet_step step = packet__next(&lane->walk, &lane->next);
+
+	lane->next_size = lane->walk.size;
+	if (step == PACKET_RECORD)
+		return;
+	if (step == PACKET_BROKEN && told__room(f->told, lane->cpu))
+		tell_broken(f, lane, lane->walk.last_ns, lane->walk.end_ns, lane->walk.left);
+	else if (step == PACKET_BROKEN)
+		told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
+	close_packet(lane);
+}
+
+/*
+ * How many records a packet has whose bytes are not what was written: as many as its head says, if they
+ * can be told apart and are so many.
+ */
+static uint64_t count_damaged(const struct reader_packet *packet, const uint8_t *bytes)
+{
+	struct packet_walk walk = packet__walk(bytes);
+	const struct weir_record *record;
+	enum packet_step step;
+
+	while ((step = packet__next(&walk, &record)) == PACKET_RECORD)
+		;
+	return step == PACKET_END ? packet->records : READER_UNKNOWN;
+}
+
+static void lose_packet(struct feed *f, struct lane *lane, const struct reader_packet *packet,
+			int err)
+{
+	const struct reader_stream *stream = stream_of(f, lane);
+	const struct packet_place place = {reader__env(f->reader)->uuid, stream->kind,
+					   stream->instance};
+	const uint8_t *bytes = lane->packet[lane->current];
+	bool is_last = packet + 1 == stream->packets + stream->nr_packets;
+	uint64_t from_ns = packet > stream->packets ? packet[-1].end_ns : 0;
+	uint64_t lost = READER_UNKNOWN;
+
+	if (err == -EBADMSG && packet__is_head((const void *)bytes, &place) &&
+	    packet__bytes((const void *)bytes) == packet->bytes)
+		lost = count_damaged(packet, bytes);
+	/* The next one begins where this one ended; its own head may be what is damaged. */
+	if (told__room(f->told, lane->cpu))
+		tell_broken(f, lane, from_ns, is_last ? packet->end_ns : packet[1].begin_ns, lost);
+	else
+		told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
+}
+
+/* Is there nothing in it that we need? */
+static bool is_before_range(const struct feed *f, const struct reader_packet *packet)
+{
+	return packet->end_ns < f->opts.from_ns && !packet->may_have_life;
+}
+
+static void open_packet(struct feed *f, struct lane *lane)
+{
+	const struct reader_stream *stream = stream_of(f, lane);
+	const struct reader_packet *packet = &stream->packets[lane->next_packet];
+	int err;
+
+	tell_flaws(f, lane);
+	lane->next_packet++;
+	f->done_bytes += packet->bytes;
+	if (!packet->records || (stream->kind == CAPTURE_CPU && is_before_range(f, packet)))
+		return;
+	lane->current = !lane->current;
+	err = reader__packet(f->reader, lane->stream, lane->next_packet - 1,
+			     lane->packet[lane->current]);
+	if (err) {
+		lose_packet(f, lane, packet, err);
+		lane->last_place_ns[lane->current] = lane->place_ns;
+		return;
+	}
+	lane->walk = packet__walk(lane->packet[lane->current]);
+	lane->is_open = true;
+	walk_on(f, lane);
+}
+
+static bool has_room(const struct feed *f, const struct lane *lane)
+{
+	return told__room(f->told, lane->life) && told__room(f->told, lane->cpu);
+}
+
+/* As many records as there is room for. */
+static void tell_records(struct feed *f, struct lane *lane)
+{
+	bool is_notes = stream_of(f, lane)->kind == CAPTURE_NOTES;
+
+	while (lane->is_open && has_room(f, lane)) {
+		const struct weir_record *rec = lane->next;
+
+		if (rec->stamp > lane->place_ns)
+			lane->place_ns = rec->stamp;
+		if (is_notes)
+			take_note(f, lane, rec);
+		else if (rec->type == CAPTURE_T_GAP)
+			tell_gap(f, lane, rec);
+		else
+			tell_record(f, lane, rec, lane->next_size);
+		walk_on(f, lane);
+	}
+}
+
+static uint64_t just_before(uint64_t stamp_ns)
+{
+	return stamp_ns ? stamp_ns - 1 : 0;
+}
+
+/* Where does the next record stand, at the earliest? */
+static uint64_t told_until(const struct feed *f, const struct lane *lane)
+{
+	const struct reader_stream *stream = stream_of(f, lane);
+
+	if (lane->is_open)
+		return just_before(lane->next->stamp);
+	if (lane->next_packet == stream->nr_packets ||
+	    stream->packets[lane->next_packet].begin_ns > f->opts.to_ns)
+		return UINT64_MAX;
+	return just_before(stream->packets[lane->next_packet].begin_ns);
+}
+
+/* The packet that is to be overwritten has to be delivered. */
+static bool may_open(const struct feed *f, const struct lane *lane)
+{
+	return lane->last_place_ns[!lane->current] <= f->until_ns && has_room(f, lane);
+}
+
+/*
+ * Tell more, until the lane is ahead of what was delivered. What has one stamp has to be told at once:
+ * where that is too much, what follows is late.
+ */
+static void advance(struct feed *f, struct lane *lane)
+{
+	const struct reader_stream *stream = stream_of(f, lane);
+
+	while (lane->until_ns <= f->until_ns) {
+		if (lane->is_open && has_room(f, lane)) {
+			tell_records(f, lane);
+		} else if (!lane->is_open && lane->next_packet < stream->nr_packets &&
+			   may_open(f, lane)) {
+			open_packet(f, lane);
+		} else {
+			lane->until_ns = lane->place_ns;
+			return;
+		}
+		lane->until_ns = told_until(f, lane);
+		if (lane->until_ns == UINT64_MAX)
+			tell_flaws(f, lane);
+	}
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static uint64_t least_until(const struct feed *f)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < f->nr_lanes; i++)
+		if (f->lanes[i].until_ns < least_ns)
+			least_ns = f->lanes[i].until_ns;
+	return least_ns;
+}
+
+/*
+ * The accounts of the end tell exactly what is in no file: what was turned away before it was written,
+ * and what damage has taken. They are of the whole capture, from its first part to an end in order.
+ */
+static void settle_account(struct feed *f, int source)
+{
+	const struct capture_account *account = &f->accounts[source];
+	uint64_t records = told__records(f->told, source), selected = records - f->kept[source];
+	struct told_counts counts = {
+		.self = account->self,
+		.unread = account->unread,
+		.failed = account->failed,
+		.stray = account->stray,
+	};
+	uint64_t lost = told__lost(f->told, source), damaged;
+
+	if (account->filtered > f->kept[source])
+		counts.filtered = account->filtered - f->kept[source];
+	/* What is told as lost already was not delivered, or was damaged here and counted. */
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		lost -= account->lost[cause] < lost ? account->lost[cause] : lost;
+	damaged = account->delivered > selected ? account->delivered - selected : 0;
+	counts.lost[WEIR_LOST_BROKEN] = damaged > lost ? damaged - lost : 0;
+	counts.exact[WEIR_LOST_BROKEN] = true;
+	told__counts(f->told, source, &counts);
+}
+
+static bool is_whole(const struct feed *f)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (streams[i].kind == CAPTURE_NOTES && streams[i].files[0].part != 1)
+			return false;
+	return f->end.closed && !f->opts.from_ns && f->opts.to_ns == UINT64_MAX;
+}
+
+static void finish(struct feed *f)
+{
+	if (f->finished)
+		return;
+	f->finished = true;
+	if (!is_whole(f)) {
+		/* Where it was cut off without an end, nobody knows how much was not written. */
+		if (!f->end.closed && f->opts.to_ns == UINT64_MAX)
+			told__unknown(f->told, f->machine, WEIR_LOST_OUTPUT);
+		return;
+	}
+	for (int source = 0; source < f->machine; source++)
+		if (f->accounts[source].name[0])
+			settle_account(f, source);
+}
+
+int feed__step(struct feed *f)
+{
+	uint64_t until_ns;
+	int count;
+
+	for (size_t i = 0; i < f->nr_lanes; i++)
+		advance(f, &f->lanes[i]);
+	until_ns = least_until(f);
+	/* The clock is one ahead of it; and no stamp of a packet is as great. */
+	f->until_ns = until_ns == UINT64_MAX ? INT64_MAX : until_ns;
+	count = told__until(f->told, f->until_ns);
+	if (count < 0)
+		return count;
+	if (until_ns != UINT64_MAX)
+		return 1;
+	finish(f);
+	return 0;
+}
+
+void feed__progress(const struct feed *f, uint64_t *done_bytes, uint64_t *all_bytes)
+{
+	*done_bytes = f->done_bytes;
+	*all_bytes = f->all_bytes;
+}
+
+struct feed_end feed__end(const struct feed *f)
+{
+	return f->end;
+}
+
+/* ---- where to begin --------------------------------------------------------------------------- */
+
+/* The last part that had begun by then, or the first that there is: its process table is that of from_ns. */
+static uint32_t part_of(const struct feed *f, uint64_t from_ns)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+	uint32_t part = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct reader_stream *stream = &streams[i];
+
+		if (stream->kind != CAPTURE_TASKS)
+			continue;
+		for (size_t p = 0; p < stream->nr_packets; p++) {
+			uint32_t this = stream->files[stream->packets[p].file].part;
+
+			if (!part || stream->packets[p].begin_ns <= from_ns)
+				part = this;
+		}
+	}
+	return part;
+}
+
+static void start_lane(struct feed *f, struct lane *lane)
+{
+	const struct reader_stream *stream = stream_of(f, lane);
+	size_t count;
+	const struct reader_flaw *flaws = reader__flaws(f->reader, &count);
+
+	while (lane->next_packet < stream->nr_packets &&
+	       stream->files[stream->packets[lane->next_packet].file].part < f->first_part)
+		lane->next_packet++;
+	/* Flaws stand by stream, in its order. */
+	while (lane->flaw < count && (flaws[lane->flaw].stream < lane->stream ||
+				      (flaws[lane->flaw].stream == lane->stream &&
+				       flaws[lane->flaw].before < lane->next_packet)))
+		lane->flaw++;
+	lane->flaws_end = lane->flaw;
+	while (lane->flaws_end < count && flaws[lane->flaws_end].stream == lane->stream)
+		lane->flaws_end++;
+	for (size_t i = lane->next_packet; i < stream->nr_packets; i++)
+		f->all_bytes += stream->packets[i].bytes;
+}
+
+static size_t largest_packet(const struct reader_stream *stream)
+{
+	size_t largest = sizeof(struct capture_packet);
+
+	for (size_t i = 0; i < stream->nr_packets; i++)
+		if (stream->packets[i].bytes > largest)
+			largest = stream->packets[i].bytes;
+	return largest;
+}
+
+static int add_lane(struct feed *f, size_t index)
+{
+	struct lane *lane = &f->lanes[f->nr_lanes++];
+	size_t bytes;
+
+	*lane = (struct lane){.stream = index};
+	bytes = largest_packet(stream_of(f, lane));
+	lane->packet[0] = malloc(bytes);
+	lane->packet[1] = malloc(bytes);
+	return lane->packet[0] && lane->packet[1] ? 0 : -ENOMEM;
+}
+
+/* All life sources first, then all cpu sources, as the rings of the recording were. */
+static int add_sources(struct feed *f, bool life, size_t items)
+{
+	for (size_t i = 0; i < f->nr_lanes; i++) {
+		const struct reader_stream *stream = stream_of(f, &f->lanes[i]);
+		char name[24];
+		int source;
+
+		if (stream->kind != CAPTURE_CPU)
+			continue;
+		snprintf(name, sizeof(name), "%s%u", life ? "life" : "cpu", stream->instance);
+		source = told__add_source(f->told, name, (int)stream->instance, items);
+		if (source < 0)
+			return source;
+		*(life ? &f->lanes[i].life : &f->lanes[i].cpu) = source;
+	}
+	return 0;
+}
+
+static int add_machine(struct feed *f, size_t items)
+{
+	f->machine = told__add_source(f->told, NULL, -1, items);
+	for (size_t i = 0; i < f->nr_lanes; i++)
+		if (stream_of(f, &f->lanes[i])->kind == CAPTURE_NOTES)
+			f->lanes[i].life = f->lanes[i].cpu = f->machine;
+	return f->machine < 0 ? f->machine : 0;
+}
+
+static int open_lanes(struct feed *f)
+{
+	size_t count, items = ITEMS_FEW_CPUS;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+	int err = 0;
+
+	f->lanes = calloc(count, sizeof(*f->lanes));
+	if (!f->lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		if (streams[i].kind != CAPTURE_TASKS)
+			err = add_lane(f, i);
+	if (f->nr_lanes > FEW_CPUS + 1)
+		items = ITEMS_MANY_CPUS;
+	if (!err)
+		err = add_sources(f, true, items);
+	if (!err)
+		err = add_sources(f, false, items);
+	if (!err)
+		err = add_machine(f, items);
+	if (err)
+		return err;
+	f->accounts = calloc((size_t)f->machine + 1, sizeof(*f->accounts));
+	f->kept = calloc((size_t)f->machine + 1, sizeof(*f->kept));
+	return f->accounts && f->kept ? 0 : -ENOMEM;
+}
+
+struct feed *feed__new(struct reader *reader, struct weir_stream *stream,
+		       const struct feed_opts *opts)
+{
+	struct feed *f = calloc(1, sizeof(*f));
+	int err;
+
+	if (!f)
+		return NULL;
+	f->reader = reader;
+	f->opts = *opts;
+	f->told = told__new(stream);
+	err = f->told ? open_lanes(f) : -ENOMEM;
+	if (err) {
+		feed__free(f);
+		errno = -err;
+		return NULL;
+	}
+	told__wall_offset(f->told, reader__env(reader)->wall_offset_ns);
+	f->first_part = part_of(f, opts->from_ns);
+	for (size_t i = 0; i < f->nr_lanes; i++)
+		start_lane(f, &f->lanes[i]);
+	return f;
+}
+
+void feed__free(struct feed *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->nr_lanes; i++) {
+		free(f->lanes[i].packet[0]);
+		free(f->lanes[i].packet[1]);
+	}
+	free(f->lanes);
+	free(f->accounts);
+	free(f->kept);
+	told__free(f->told);
+	free(f);
+}
+
+/* ---- the process table ------------------------------------------------------------------------ */
+
+/* A copy that ends with a NUL; NULL for none, or no memory. */
+static char *text_of(const char *bytes, size_t len)
+{
+	return len ? strndup(bytes, len) : NULL;
+}
+
+static void hand_out(const struct weir_record *rec, feed_task_fn fn, void *ctx)
+{
+	const struct capture_task *task = (const void *)(rec + 1);
+	const char *tail = (const char *)(task + 1);
+	char *exe = text_of(tail, task->exe_len);
+	char *cgroups = text_of(tail + task->exe_len, task->cgroups_len);
+
+	fn(ctx, &task->seed, exe, cgroups);
+	free(exe);
+	free(cgroups);
+}
+
+/* A packet that is damaged is the names of some threads: not known, then. */
+static void hand_out_packet(struct feed *f, size_t stream, size_t packet, void *buf,
+			    feed_task_fn fn, void *ctx)
+{
+	const struct weir_record *rec;
+	struct packet_walk walk;
+
+	if (reader__packet(f->reader, stream, packet, buf))
+		return;
+	walk = packet__walk(buf);
+	while (packet__next(&walk, &rec) == PACKET_RECORD)
+		hand_out(rec, fn, ctx);
+}
+
+int feed__tasks(struct feed *f, feed_task_fn fn, void *ctx)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(f->reader, &count);
+	void *buf = malloc(CAPTURE_PACKET_BYTES);
+
+	if (!buf)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct reader_stream *stream = &streams[i];
+
+		if (stream->kind != CAPTURE_TASKS)
+			continue;
+		for (size_t p = 0; p < stream->nr_packets; p++)
+			if (stream->files[stream->packets[p].file].part == f->first_part)
+				hand_out_packet(f, i, p, buf, fn, ctx);
+	}
+	free(buf);
+	return 0;
+}
