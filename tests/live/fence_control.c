@@ -17,30 +17,24 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "fence_control.h"
-#include "fence_control.skel.h"
+#include "fence_load.h"
 #include "source/cpus.h"
 #include "source/fence.h"
 
 #define LOAD_SECONDS 10 /* unless the first argument says another number */
 #define RING_BYTES   (16u << 20)
 #define ROUND_US     250
-#define LOOPS_MAX    64
-#define CALLS_ONCE   64
 #define GUARD_NS     1000 /* the two readers of the clock are no further apart than that */
 #define SWITCH	     "/sys/kernel/rcu_expedited"
 
@@ -49,100 +43,6 @@ static unsigned int load_seconds = LOAD_SECONDS;
 static uint64_t now_ns(void)
 {
 	return clock__kernel.now_ns(NULL);
-}
-
-/* ---- the load: a process with a loop on each CPU -------------------------------------------- */
-
-struct told {
-	bool go, stop;
-	uint64_t calls[LOOPS_MAX];
-};
-
-static struct told *told;
-
-static bool is_told(const bool *flag)
-{
-	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-static void tell(bool *flag)
-{
-	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
-}
-
-/* The n-th CPU that we may use; false: there are not so many. */
-static bool pin(unsigned int n)
-{
-	cpu_set_t all, one;
-
-	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		return false;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && n-- == 0)
-			CPU_SET(cpu, &one);
-	return CPU_COUNT(&one) && !sched_setaffinity(0, sizeof(one), &one);
-}
-
-static void *make_calls(void *arg)
-{
-	unsigned int loop = (unsigned int)(uintptr_t)arg;
-	struct utsname name;
-
-	if (!pin(loop))
-		return NULL;
-	while (!is_told(&told->stop)) {
-		for (int i = 0; i < CALLS_ONCE; i++)
-			syscall(SYS_uname, &name);
-		told->calls[loop] += CALLS_ONCE;
-	}
-	return NULL;
-}
-
-static void run_load(void)
-{
-	pthread_t loops[LOOPS_MAX];
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (!is_told(&told->go))
-		usleep(1000);
-	for (uintptr_t i = 0; i < LOOPS_MAX; i++)
-		if (pthread_create(&loops[i], NULL, make_calls, (void *)i))
-			_exit(111);
-	for (int i = 0; i < LOOPS_MAX; i++)
-		pthread_join(loops[i], NULL);
-	_exit(0);
-}
-
-static pid_t start_load(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid)
-		run_load();
-	return pid;
-}
-
-static void end_load(pid_t pid)
-{
-	int status;
-
-	tell(&told->stop);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static uint64_t calls_made(unsigned int *loops)
-{
-	uint64_t calls = 0;
-
-	*loops = 0;
-	for (unsigned int i = 0; i < LOOPS_MAX; i++) {
-		calls += told->calls[i];
-		*loops += told->calls[i] > 0;
-	}
-	return calls;
 }
 
 /* ---- the rings ------------------------------------------------------------------------------ */
@@ -413,18 +313,6 @@ static void finish(struct run *run, struct fence_control *control)
 	do_round(run);
 }
 
-static struct fence_control *open_control(pid_t pid)
-{
-	struct fence_control *control = fence_control__open();
-
-	assert_non_null(control);
-	control->rodata->control_nr = SYS_uname;
-	assert_int_equal(fence_control__load(control), 0);
-	control->bss->control_tgid = (uint32_t)pid;
-	assert_int_equal(fence_control__attach(control), 0);
-	return control;
-}
-
 /* A fence that had announced little would have had little to be wrong about. */
 static void expect_fence(const struct run *run, enum rule_id id)
 {
@@ -435,31 +323,30 @@ static void expect_fence(const struct run *run, enum rule_id id)
 /* G2 */
 static void late_by_rule(void **state)
 {
-	pid_t pid = start_load();
-	struct fence_control *control = open_control(pid);
+	struct fence_control *control = fence_load__open(0);
 	struct run *run = new_run(bpf_map__fd(control->maps.control_events));
-	uint64_t end_ns = now_ns() + load_seconds * 1000000000ull, failed;
-	unsigned int loops;
+	uint64_t end_ns, failed;
 
-	tell(&told->go);
+	fence_load__go();
+	end_ns = now_ns() + load_seconds * 1000000000ull;
 	while (now_ns() < end_ns) {
 		do_round(run);
 		usleep(ROUND_US);
 	}
-	end_load(pid);
+	fence_load__end();
 	finish(run, control);
 	failed = control->bss->control_failed;
 	print_run(run, failed);
 
-	assert_int_equal(run->records + failed, calls_made(&loops));
+	assert_int_equal(run->records + failed, fence_load__calls());
 	expect_fence(run, BY_RCU);
 	if (run->membarrier.open)
 		expect_fence(run, BY_MEMBARRIER);
 	/* On one CPU the reader never runs between stamp and output. */
-	if (loops > 1)
+	if (fence_load__loops() > 1)
 		assert_true(run->rules[BY_CLOCK].late > 0);
 	free_run(run);
-	fence_control__destroy(control);
+	fence_load__close(control);
 }
 
 /* ---- the switch for expedited grace periods ------------------------------------------------- */
@@ -514,21 +401,10 @@ static void expedited_and_killed(void **state)
 	assert_int_equal(read_switch(), 0);
 }
 
-static int set_up(void **state)
-{
-	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return told == MAP_FAILED;
-}
-
-static int tear_down(void **state)
-{
-	return munmap(told, sizeof(*told));
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(late_by_rule, set_up, tear_down),
+		cmocka_unit_test(late_by_rule),
 		cmocka_unit_test(expedited_until_close),
 		cmocka_unit_test(expedited_and_killed),
 	};
