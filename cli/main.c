@@ -15,6 +15,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"trace", cmd_trace, "the kernel's events, in true time order, as they happen"},
+	{"record", cmd_record, "the same into a capture: files that other tools read as well"},
 	{"verify", cmd_verify, "check a trace in JSON: order, gaps, numbers"},
 	{"doctor", cmd_doctor, "what this kernel and your rights allow, and the way out"},
 };

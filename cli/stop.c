@@ -12,6 +12,7 @@ volatile int stop__requested, stop__signal;
 static volatile sig_atomic_t ledger_wanted;
 static timer_t tick;
 static volatile sig_atomic_t spared;
+static volatile sig_atomic_t hangup_asks, hangup_came;
 
 static void on_stop(int sig)
 {
@@ -20,6 +21,10 @@ static void on_stop(int sig)
 
 	if (sig == SIGINT && spared) {
 		spared = 0;
+		return;
+	}
+	if (sig == SIGHUP && hangup_asks) {
+		hangup_came = 1;
 		return;
 	}
 	stop__signal = sig;
@@ -68,7 +73,7 @@ static int catch_one(unsigned i)
 		return -errno;
 	nr_before = i + 1;
 	/* nohup asks for it. */
-	if (sig == SIGHUP && before[i].sa_handler == SIG_IGN)
+	if (sig == SIGHUP && before[i].sa_handler == SIG_IGN && !hangup_asks)
 		return 0;
 	return sigaction(sig, &action, NULL) ? -errno : 0;
 }
@@ -103,4 +108,17 @@ int stop__ledger_wanted(void)
 
 	ledger_wanted = 0;
 	return wanted;
+}
+
+void stop__hangup_asks(void)
+{
+	hangup_asks = 1;
+}
+
+int stop__hangup_came(void)
+{
+	int came = hangup_came;
+
+	hangup_came = 0;
+	return came;
 }

@@ -26,4 +26,10 @@ void stop__restore(void);
 /* Did SIGUSR1 come since the last call? */
 int stop__ledger_wanted(void);
 
+/* Before stop__install(): SIGHUP is to ask for something else than the end, whoever ignores it. */
+void stop__hangup_asks(void);
+
+/* Did it come since the last call? */
+int stop__hangup_came(void);
+
 #endif /* WEIR_CLI_STOP_H */

@@ -6,6 +6,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@
 #define ROOM_EVENT	 (24u << 10)
 /* A path is kept as itself, and gives a container and a unit. */
 #define ROOM_STRING(len) (4 * (size_t)(len))
+
+#define LINES_MAX (32u << 10) /* of one thread's cgroups */
 
 struct tasks {
 	struct table table;
@@ -634,6 +637,54 @@ bool tasks__find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct ta
 		out->unit = text_of(set->unit);
 	}
 	return true;
+}
+
+/* As lines of /proc/PID/cgroup. Longer ones than there is room for are cut behind a line. */
+static const char *cgroup_lines(const struct cgroup_set *set, char *lines, size_t room)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct cgroup *cgroup = set->members[i];
+		int len;
+
+		if (!cgroup->path)
+			continue;
+		len = snprintf(lines + at, room - at, "%u::%s\n", cgroup->hierarchy,
+			       cgroup->path->text);
+		if (len < 0 || (size_t)len >= room - at)
+			break;
+		at += (size_t)len;
+	}
+	lines[at] = 0;
+	return at ? lines : NULL;
+}
+
+static uint64_t v2_id(const struct cgroup_set *set)
+{
+	return set && set->nr && set->members[0]->hierarchy == CGROUP_V2 ? set->members[0]->id : 0;
+}
+
+void tasks__each(struct tasks *tasks, tasks_each_fn fn, void *ctx)
+{
+	const struct list_node *head = &tasks->table.running;
+	char lines[LINES_MAX];
+
+	for (const struct list_node *node = head->next; node != head; node = node->next) {
+		const struct thread *thread = list__entry(node, struct thread, life);
+		const struct proc *proc = thread->proc;
+		struct weir_seed seed = {
+			.id = {proc->pid, thread->tid},
+			.start_ns = thread->start_ns,
+			.cgroup = v2_id(thread->cgroups),
+			.ppid = proc->ppid,
+			.uid = proc->uid,
+		};
+
+		memcpy(seed.comm, thread->comm, sizeof(seed.comm));
+		fn(ctx, &seed, text_of(proc->exe),
+		   thread->cgroups ? cgroup_lines(thread->cgroups, lines, sizeof(lines)) : NULL);
+	}
 }
 
 void tasks__stats(const struct tasks *tasks, struct tasks_stats *out)

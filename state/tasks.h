@@ -79,6 +79,14 @@ void tasks__retire(struct tasks *tasks, uint64_t watermark_ns);
 /* Who had this tid at stamp_ns? false: nobody known. One hash probe; allocates nothing. */
 bool tasks__find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct task_view *out);
 
+/*
+ * Every thread that runs, as tasks__seed() takes it: what a table made from these knows is what this one
+ * does. exe, cgroups: NULL where unknown; valid during the call only. fn must not change the table.
+ */
+typedef void (*tasks_each_fn)(void *ctx, const struct weir_seed *seed, const char *exe,
+			      const char *cgroups);
+void tasks__each(struct tasks *tasks, tasks_each_fn fn, void *ctx);
+
 void tasks__stats(const struct tasks *tasks, struct tasks_stats *out);
 
 #endif /* WEIR_TASKS_H */
