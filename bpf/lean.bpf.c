@@ -7,21 +7,12 @@
  * so that a CPU's lane has one writer at a time.
  */
 #include "weir_lane.bpf.h"
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include <weir/lean.h>
-
-#include "kernel_types.h"
+#include "lean.bpf.h"
 
 /* Set before load. */
-const volatile bool weir_switch_has_state = false; /* as in sched.bpf.h */
-const volatile bool weir_lean_counts = false;	   /* records are struct weir_lean_counted */
-
-/* weir_lane.note: the last that came here. 0: this CPU has not been seeded yet. */
-enum { NOTE_TASK, NOTE_START, NOTE_PID };
-
-#define TASK_NOLOAD 0x400
+const volatile bool weir_lean_counts = false; /* records are struct weir_lean_counted */
 
 /* Goes up with each CPU that comes or goes. */
 __u64 weir_lean_hotplugs = 0;
@@ -37,12 +28,6 @@ __u64 weir_lean_hotplugs = 0;
 COUNTER(weir_lean_cycles);
 COUNTER(weir_lean_instructions);
 COUNTER(weir_lean_misses);
-
-/*
- * In a tp_btf program the verifier knows what `task` is, and a load is a load; in a raw one, `raw`, it
- * is a number, and the kernel has to be asked to read there.
- */
-#define READ(task, member) (raw ? BPF_CORE_READ(task, member) : (task)->member)
 
 static __always_inline __u64 count_of(void *counter)
 {
@@ -62,63 +47,6 @@ static __always_inline void add_counts(struct weir_lean *lean)
 	counted->count[WEIR_LEAN_CACHE_MISSES] = count_of(&weir_lean_misses);
 }
 
-static __always_inline void note_next(struct weir_lane *lane, const struct task_struct *next,
-				      const bool raw)
-{
-	lane->note[NOTE_TASK] = (__u64)next;
-	lane->note[NOTE_START] = READ(next, start_time);
-	lane->note[NOTE_PID] = (__u32)READ(next, tgid);
-}
-
-/* What `next` is; note_next() comes before. */
-static __always_inline void put_next(struct weir_lean *lean, const struct weir_lane *lane,
-				     const struct task_struct *next, const bool raw)
-{
-	lean->next_pid = lane->note[NOTE_PID];
-	lean->next_tid = READ(next, pid);
-	lean->next_start_ns = lean->next_pid ? lane->note[NOTE_START] : 0;
-}
-
-/* Is the task that leaves the last that came? A thread that execs takes its leader's start time. */
-static __always_inline __u16 compare_prev(const struct weir_lane *lane,
-					  const struct task_struct *prev, const bool raw)
-{
-	bool same = lane->note[NOTE_TASK] == (__u64)prev;
-
-	if (same && lane->note[NOTE_START] == READ(prev, start_time))
-		return 0;
-	if (same && lane->note[NOTE_PID] == (__u32)READ(prev, tgid))
-		return WEIR_LEAN_RENAMED;
-	return WEIR_LEAN_UNSEEN;
-}
-
-static __always_inline __u16 how_it_leaves(__u32 state, bool preempt)
-{
-	__u16 flags = (state & 0xff) << WEIR_LEAN_STATE_SHIFT;
-
-	if (preempt)
-		flags |= WEIR_LEAN_PREEMPT;
-	if (state & TASK_NOLOAD)
-		flags |= WEIR_LEAN_NOLOAD;
-	return flags;
-}
-
-static __always_inline __u16 put_totals(struct weir_lean *lean, const struct task_struct *prev,
-					const bool raw)
-{
-	__u64 delay, moves;
-
-	if (!bpf_core_field_exists(prev->sched_info.run_delay)) {
-		lean->prev_totals = 0;
-		return WEIR_LEAN_NO_TOTALS;
-	}
-	delay = READ(prev, sched_info.run_delay);
-	moves = READ(prev, se.nr_migrations);
-	lean->prev_totals = (delay & ((1ULL << WEIR_LEAN_DELAY_BITS) - 1)) |
-			    moves << WEIR_LEAN_DELAY_BITS;
-	return 0;
-}
-
 static __always_inline int record_switch(bool preempt, const struct task_struct *prev,
 					 const struct task_struct *next, __u32 state,
 					 const bool raw)
@@ -131,18 +59,15 @@ static __always_inline int record_switch(bool preempt, const struct task_struct 
 	if (!lane || !lane->note[NOTE_TASK])
 		return 0;
 	lean = weir_lane_reserve(lane, cpu, WEIR_T_LEAN_SWITCH);
-	flags = compare_prev(lane, prev, raw);
+	flags = compare_prev(lane->note, prev, raw);
 	if (lane->away) {
 		flags |= WEIR_LEAN_AWAY;
 		lane->away = 0;
 	}
-	note_next(lane, next, raw);
+	note_next(lane->note, next, raw);
 	if (!lean)
 		return 0;
-	put_next(lean, lane, next, raw);
-	flags |= how_it_leaves(state, preempt);
-	flags |= put_totals(lean, prev, raw);
-	lean->flags = flags;
+	put_switch(lean, lane->note, preempt, prev, next, state, flags, raw);
 	if (weir_lean_counts)
 		add_counts(lean);
 	weir_lane_publish(lane);
@@ -180,10 +105,10 @@ int seed_cpu(void *ctx)
 	if (!lane || lane->note[NOTE_TASK])
 		return 0;
 	lean = weir_lane_reserve(lane, cpu, WEIR_T_LEAN_SEED);
-	note_next(lane, task, true);
+	note_next(lane->note, task, true);
 	if (!lean)
 		return 0;
-	put_next(lean, lane, task, true);
+	put_next(lean, lane->note, task, true);
 	lean->prev_totals = 0;
 	lean->flags = 0;
 	if (weir_lean_counts)
