@@ -372,7 +372,6 @@ static void expedited_until_close(void **state)
 {
 	struct fence fence;
 
-	assert_int_equal(read_switch(), 0);
 	open_expedited(&fence);
 	assert_int_equal(read_switch(), FENCE_EXPEDITED);
 	assert_int_equal(fence__run(&fence), 0);
@@ -385,10 +384,8 @@ static void expedited_until_close(void **state)
 static void expedited_and_killed(void **state)
 {
 	struct fence fence;
-	pid_t pid;
+	pid_t pid = fork();
 
-	assert_int_equal(read_switch(), 0);
-	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		open_expedited(&fence);
