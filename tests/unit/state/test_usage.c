@@ -1,0 +1,925 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * usage.c, slices.c, runners.c, waits.c, snapshot.c: the scenarios A1 to A18 and O18, as far as they do
+ * not need a kernel; each snapshot has to add up.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tests/unit/state/usage_feed.h"
+
+#include <errno.h>
+
+static struct feed feed;
+static struct tasks *tasks;
+
+static int setup(void **state)
+{
+	memset(&feed, 0, sizeof(feed));
+	feed.lean = *state;
+	tasks = tasks__new(0);
+	feed.usage = usage__new(tasks, 0);
+	return feed.usage && tasks ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	usage__free(feed.usage);
+	tasks__free(tasks);
+	return 0;
+}
+
+static void adds_up(const struct usage_snapshot *snapshot)
+{
+	assert_non_null(snapshot);
+	assert_int_equal(snapshot->cpu_difference_ns, 0);
+	assert_int_equal(snapshot->rows_difference_ns, 0);
+	assert_int_equal(snapshot->interval_difference_ns, 0);
+}
+
+static const struct usage_snapshot *take(uint64_t watermark_ns)
+{
+	const struct usage_snapshot *snapshot = feed__take(&feed, watermark_ns);
+
+	adds_up(snapshot);
+	return snapshot;
+}
+
+static const struct usage_row *thread(const struct usage_snapshot *snapshot, uint32_t tid)
+{
+	const struct usage_row *row = feed__row(snapshot, USAGE_THREAD, tid, 0);
+
+	assert_non_null(row);
+	return row;
+}
+
+static int64_t time_of(const struct usage_snapshot *snapshot, uint32_t tid)
+{
+	return thread(snapshot, tid)->now.time_ns;
+}
+
+static int64_t idle_of(const struct usage_snapshot *snapshot, uint32_t cpu)
+{
+	return feed__row(snapshot, USAGE_IDLE, cpu, 0)->now.time_ns;
+}
+
+static int64_t gap_of(const struct usage_snapshot *snapshot, uint32_t cpu)
+{
+	return feed__row(snapshot, USAGE_GAP, cpu, 0)->now.time_ns;
+}
+
+static void sw(int cpu, uint64_t stamp_ns, uint32_t prev, uint32_t next)
+{
+	feed__switch(&feed, cpu, stamp_ns, prev, next, FEED_SLEEPS);
+}
+
+static void record(int cpu, const struct weir_lean_counted *counted)
+{
+	feed__record(&feed, cpu, counted, sizeof(*counted));
+}
+
+/* ---- slices ----------------------------------------------------------------------------------- */
+
+static void test_a1_slices(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	sw(1, 20, 7, 0);
+	sw(1, 100, 0, 7);
+	sw(1, 110, 7, 0);
+	snapshot = take(110);
+	assert_int_equal(time_of(snapshot, 7), 20);
+	assert_int_equal(idle_of(snapshot, 1), 80);
+	assert_int_equal(gap_of(snapshot, 1), 0);
+	assert_int_equal(thread(snapshot, 7)->now.voluntary, 2);
+	assert_int_equal(snapshot->switches, 4);
+}
+
+/* A2: told as a gap, or by the numbers alone. */
+static void a2(bool told)
+{
+	const struct usage_snapshot *snapshot;
+
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	if (told)
+		feed__lost(&feed, 1, 10, 110, 2);
+	else
+		feed.seq[1] += 2;
+	sw(1, 110, 7, 0);
+	snapshot = take(130);
+	assert_int_equal(time_of(snapshot, 7), 0);
+	assert_int_equal(gap_of(snapshot, 1), 100);
+	assert_int_equal(idle_of(snapshot, 1), 20);
+}
+
+static void test_a2_hole_is_told(void **state)
+{
+	(void)state;
+	a2(true);
+}
+
+static void test_a2_hole_in_numbers(void **state)
+{
+	(void)state;
+	a2(false);
+}
+
+static void test_a3_seed(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 40);
+	feed__seed(&feed, 1, 40, 9);
+	sw(1, 50, 9, 7);
+	sw(1, 60, 7, 0);
+	snapshot = take(60);
+	assert_int_equal(time_of(snapshot, 9), 10);
+	assert_int_equal(time_of(snapshot, 7), 10);
+	assert_int_equal(gap_of(snapshot, 1), 0);
+}
+
+static void test_a3_no_seed(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	sw(1, 50, 9, 7);
+	sw(1, 60, 7, 0);
+	snapshot = take(60);
+	assert_int_equal(gap_of(snapshot, 1), 50);
+	assert_int_equal(time_of(snapshot, 7), 10);
+	if (feed__row(snapshot, USAGE_THREAD, 9, 0))
+		assert_int_equal(time_of(snapshot, 9), 0);
+}
+
+static void test_a4_open_slice(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	snapshot = take(1000);
+	assert_int_equal(time_of(snapshot, 7), 990);
+	assert_int_equal(thread(snapshot, 7)->state, USAGE_RUNNING);
+	/* Once. */
+	assert_int_equal(time_of(take(1000), 7), 0);
+	sw(1, 1500, 7, 0);
+	snapshot = take(1500);
+	assert_int_equal(time_of(snapshot, 7), 500);
+	assert_int_equal(thread(snapshot, 7)->total.time_ns, 1490);
+}
+
+static void test_a5_reports(void **state)
+{
+	const uint64_t s = 1000000000;
+
+	(void)state;
+	sw(0, 0, 5, 0);
+	sw(0, 1 * s, 0, 42);
+	assert_int_equal(time_of(take(3 * s), 42), 2 * s);
+	assert_int_equal(time_of(take(5 * s), 42), 2 * s);
+	sw(0, 6 * s, 42, 0);
+	assert_int_equal(time_of(take(7 * s), 42), 1 * s);
+}
+
+static void test_pinned_for_3_seconds(void **state)
+{
+	const uint64_t s = 1000000000;
+
+	(void)state;
+	sw(0, 0, 5, 42);
+	for (uint64_t at = s; at <= 3 * s; at += s)
+		assert_int_equal(time_of(take(at), 42), s);
+}
+
+/* What was billed and was another's comes back. */
+static void test_late_stamp(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	assert_int_equal(time_of(take(1000), 7), 990);
+	sw(1, 900, 7, 8);
+	snapshot = take(1100);
+	assert_int_equal(time_of(snapshot, 7), -100);
+	assert_int_equal(thread(snapshot, 7)->total.time_ns, 890);
+	assert_int_equal(time_of(snapshot, 8), 200);
+}
+
+/* A gap that begins before what was billed. */
+static void test_late_gap(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	assert_int_equal(time_of(take(1000), 7), 990);
+	feed__lost(&feed, 1, 990, 1200, 1);
+	sw(1, 1200, 8, 0);
+	snapshot = take(1300);
+	assert_int_equal(thread(snapshot, 7)->total.time_ns, 980);
+	assert_int_equal(gap_of(snapshot, 1), 210);
+	assert_int_equal(idle_of(snapshot, 1), 100);
+}
+
+static void test_gap_goes_on(void **state)
+{
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	feed__lost(&feed, 1, 20, 50, 3);
+	assert_int_equal(gap_of(take(50), 1), 30);
+	/* Who came meanwhile is not known until somebody goes. */
+	assert_int_equal(gap_of(take(80), 1), 30);
+	feed__lost(&feed, 1, 50, 90, 0);
+	sw(1, 90, 3, 0);
+	assert_int_equal(gap_of(take(100), 1), 10);
+}
+
+/* ---- identity --------------------------------------------------------------------------------- */
+
+static void forked(uint64_t stamp_ns, uint32_t pid, uint32_t tid, uint64_t start_ns,
+		   const char *comm)
+{
+	struct weir_fork fork = {
+		.parent = {pid == tid ? 1 : pid, pid == tid ? 1 : pid},
+		.child = {pid, tid},
+		.child_start_ns = start_ns,
+	};
+	struct weir_event event = {
+		.stamp_ns = stamp_ns,
+		.type = WEIR_T_FORK,
+		.data = &fork,
+		.len = sizeof(fork),
+	};
+
+	memcpy(fork.comm, comm, strlen(comm));
+	tasks__apply(tasks, &event);
+	usage__apply(feed.usage, &event);
+	usage__sched(feed.usage, &event);
+	feed.start_ns[tid] = start_ns;
+	feed.pid[tid] = pid;
+}
+
+static void exited(uint64_t stamp_ns, uint32_t pid, uint32_t tid, uint64_t start_ns, bool process)
+{
+	struct weir_exit exit = {
+		.id = {pid, tid},
+		.start_ns = start_ns,
+		.flags = process ? WEIR_EXIT_PROCESS : 0,
+		.comm = "gone",
+	};
+	struct weir_event event = {
+		.stamp_ns = stamp_ns,
+		.type = WEIR_T_EXIT,
+		.data = &exit,
+		.len = sizeof(exit),
+	};
+
+	tasks__apply(tasks, &event);
+	usage__apply(feed.usage, &event);
+	usage__sched(feed.usage, &event);
+}
+
+static void test_a8_pid_reuse(void **state)
+{
+	const struct usage_row *first, *second;
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	forked(5, 7, 7, 5, "first");
+	sw(1, 10, 0, 7);
+	exited(19, 7, 7, 5, true);
+	feed__switch(&feed, 1, 20, 7, 0, FEED_DIES);
+	forked(25, 7, 7, 25, "second");
+	sw(1, 30, 0, 7);
+	sw(1, 50, 7, 0);
+	snapshot = take(60);
+	first = feed__row(snapshot, USAGE_THREAD, 7, 5);
+	second = feed__row(snapshot, USAGE_THREAD, 7, 25);
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_int_equal(first->now.time_ns, 10);
+	assert_int_equal(first->state, USAGE_EXITED);
+	assert_int_equal(second->now.time_ns, 20);
+	assert_int_equal(second->state, USAGE_SLEEPING);
+	assert_string_equal(second->comm, "second");
+}
+
+static void test_a16_last_switch_after_exit(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	forked(5, 7, 7, 5, "mortal");
+	sw(1, 10, 0, 7);
+	exited(20, 7, 7, 5, true);
+	/* Its pid is another's before it has left. */
+	forked(25, 7, 7, 25, "heir");
+	feed__switch(&feed, 1, 30, 7, 0, FEED_DIES);
+	snapshot = take(40);
+	assert_int_equal(feed__row(snapshot, USAGE_THREAD, 7, 5)->now.time_ns, 20);
+	assert_int_equal(feed__row(snapshot, USAGE_THREAD, 7, 25)->now.time_ns, 0);
+	assert_int_equal(feed__row(snapshot, USAGE_THREAD, 7, 25)->state, USAGE_SLEEPING);
+}
+
+/* A17: thread 72 of 70 execs while it runs. Its exec event comes, or its new name is all there is. */
+static void test_a17_rename(void **state)
+{
+	struct weir_exec exec = {.id = {70, 70}, .old_tid = 72, .start_ns = 5, .comm = "new"};
+	const struct usage_snapshot *snapshot;
+	int64_t together = 0;
+
+	(void)state;
+	forked(5, 70, 70, 5, "old");
+	forked(6, 70, 72, 6, "old");
+	sw(1, 10, 0, 72);
+	exited(12, 70, 70, 5, false);
+	if (!feed.lean)
+		feed__event(&feed, 1, 20, WEIR_T_EXEC, &exec, sizeof(exec), 0);
+	feed__switch(&feed, 1, 30, 70, 0, FEED_SLEEPS | FEED_RENAMED);
+	sw(1, 50, 0, 70);
+	sw(1, 60, 70, 0);
+	snapshot = take(70);
+	assert_int_equal(gap_of(snapshot, 1), 10);
+	assert_int_equal(snapshot->trouble.unseen, 0);
+	for (size_t i = 0; i < snapshot->nr_rows; i++)
+		if (snapshot->rows[i].pid == 70)
+			together += snapshot->rows[i].now.time_ns;
+	assert_int_equal(together, 30);
+	assert_int_equal(time_of(snapshot, 70), feed.lean ? 30 : 20);
+	assert_int_equal(thread(snapshot, 70)->state, USAGE_SLEEPING);
+	assert_int_equal(thread(snapshot, 72)->state, USAGE_EXITED);
+}
+
+static void test_a18_unseen(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	feed__switch(&feed, 1, 40, 8, 9, FEED_SLEEPS | FEED_UNSEEN);
+	sw(1, 50, 9, 0);
+	snapshot = take(50);
+	assert_int_equal(time_of(snapshot, 7), 0);
+	assert_int_equal(gap_of(snapshot, 1), 30);
+	assert_int_equal(time_of(snapshot, 9), 10);
+	assert_int_equal(snapshot->trouble.unseen, 1);
+}
+
+/* Also what was billed of the slice: nobody knows when it ended. */
+static void test_unseen_after_a_report(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	assert_int_equal(time_of(take(100), 7), 90);
+	feed__switch(&feed, 1, 140, 8, 0, FEED_SLEEPS | FEED_UNSEEN);
+	snapshot = take(150);
+	assert_int_equal(thread(snapshot, 7)->total.time_ns, 0);
+	assert_int_equal(gap_of(snapshot, 1), 130);
+}
+
+/* ---- faults ----------------------------------------------------------------------------------- */
+
+static void test_a11_stamp_steps_back(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	sw(1, 100, 7, 8);
+	sw(1, 50, 8, 9);
+	sw(1, 150, 9, 0);
+	snapshot = take(200);
+	assert_int_equal(snapshot->trouble.steps_back, 1);
+	assert_int_equal(time_of(snapshot, 7), 90);
+	assert_int_equal(gap_of(snapshot, 1), 50);
+	assert_int_equal(idle_of(snapshot, 1), 50);
+	if (feed__row(snapshot, USAGE_THREAD, 8, 0))
+		assert_int_equal(time_of(snapshot, 8), 0);
+}
+
+static void test_cpu_goes_away(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(0, 10, 5, 0);
+	sw(1, 10, 0, 7);
+	sw(1, 30, 7, 0);
+	if (feed.lean)
+		usage__watermark(feed.usage, 1, 100, true);
+	snapshot = take(100);
+	if (feed.lean) {
+		assert_int_equal(gap_of(snapshot, 1), 70);
+		assert_true(snapshot->cpus[1].away);
+	} else {
+		feed__lost(&feed, 1, 30, 200, 0);
+	}
+	feed__switch(&feed, 1, 200, 0, 8, FEED_AWAY);
+	if (feed.lean)
+		usage__watermark(feed.usage, 1, 250, false);
+	snapshot = take(250);
+	assert_int_equal(feed__row(snapshot, USAGE_GAP, 1, 0)->total.time_ns, 170);
+	assert_int_equal(idle_of(snapshot, 0), 150);
+	assert_int_equal(time_of(snapshot, 8), 50);
+	assert_false(snapshot->cpus[1].away);
+}
+
+/* A CPU that nobody has heard of until now was not there: that is a gap, and no hole in the sum. */
+static void test_cpu_comes_later(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(0, 10, 5, 0);
+	take(100);
+	feed__seed(&feed, 3, 150, 9);
+	snapshot = take(200);
+	assert_int_equal(snapshot->nr_cpus, 2);
+	assert_int_equal(gap_of(snapshot, 3), 50);
+	assert_int_equal(time_of(snapshot, 9), 50);
+	assert_int_equal(feed__row(snapshot, USAGE_GAP, 3, 0)->total.time_ns, 140);
+}
+
+static void test_broken_records(void **state)
+{
+	struct weir_lean_counted bad = {.lean = {.type = 99}};
+	struct weir_switch sw_record = {.next = {1, 1}};
+	struct weir_event event = {
+		.type = WEIR_T_SWITCH, .data = &sw_record, .len = sizeof(sw_record) - 1};
+
+	(void)state;
+	record(1, &bad);
+	usage__records(feed.usage, 1, &(struct weir_record){.type = WEIR_T_LEAN_SWITCH},
+		       sizeof(struct weir_record), 1);
+	usage__records(feed.usage, -1, (const struct weir_record *)&bad, sizeof(bad), 1);
+	usage__records(feed.usage, USAGE_CPUS_MAX, (const struct weir_record *)&bad, sizeof(bad),
+		       1);
+	assert_int_equal(usage__sched(feed.usage, &event), -EBADMSG);
+	assert_int_equal(take(10)->trouble.broken, 3);
+}
+
+/* ---- what is counted -------------------------------------------------------------------------- */
+
+static struct weir_lean_counted counted(uint64_t stamp_ns, uint32_t next, uint64_t cycles)
+{
+	struct weir_lean_counted record = {
+		.lean = feed__lean(&feed, 1, stamp_ns, next, FEED_SLEEPS),
+		.count = {cycles, 2 * cycles, WEIR_LEAN_NO_COUNT},
+	};
+
+	return record;
+}
+
+static void switch_counted(uint64_t stamp_ns, uint32_t next, uint64_t cycles)
+{
+	struct weir_lean_counted one = counted(stamp_ns, next, cycles);
+
+	record(1, &one);
+}
+
+static void test_a12_counters(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	switch_counted(10, 7, 10);
+	switch_counted(20, 0, 21);
+	switch_counted(30, 7, 30);
+	switch_counted(40, 0, 42);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 23);
+	assert_int_equal(row->now.counter[WEIR_LEAN_INSTRUCTIONS], 46);
+	/* A counter that could not be read says nothing, not even 0. */
+	assert_int_equal(row->now.counter[WEIR_LEAN_CACHE_MISSES], 0);
+	assert_int_equal(row->now.uncounted, 2);
+}
+
+static void test_a12_wraps(void **state)
+{
+	(void)state;
+	switch_counted(10, 7, (UINT64_C(1) << 48) - 5);
+	switch_counted(20, 0, 6);
+	assert_int_equal(thread(take(40), 7)->now.counter[WEIR_LEAN_CYCLES], 11);
+}
+
+static void test_a12_no_start(void **state)
+{
+	struct weir_lean_counted one;
+	const struct usage_row *row;
+
+	(void)state;
+	one = counted(10, 7, WEIR_LEAN_NO_COUNT);
+	record(1, &one);
+	switch_counted(20, 0, 21);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 0);
+	assert_int_equal(row->now.uncounted, 1);
+}
+
+static void test_switches_away(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	sw(1, 10, 0, 7);
+	feed__switch(&feed, 1, 20, 7, 8, 0);
+	feed__switch(&feed, 1, 30, 8, 7, FEED_SLEEPS);
+	feed__switch(&feed, 1, 40, 7, 0, FEED_SLEEPS);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.involuntary, 1);
+	assert_int_equal(row->now.voluntary, 1);
+	assert_int_equal(thread(take(50), 7)->now.voluntary, 0);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+static void wake(int cpu, uint64_t stamp_ns, uint32_t tid)
+{
+	struct weir_wakeup wakeup = {.target = {feed__pid(&feed, tid), tid}};
+
+	feed__event(&feed, cpu, stamp_ns, WEIR_T_WAKEUP, &wakeup, sizeof(wakeup), 0);
+}
+
+/* O18: sorted by the stream, as they are here. */
+static void test_o18_latency(void **state)
+{
+	const struct usage_snapshot *snapshot;
+	const struct usage_row *row;
+
+	(void)state;
+	wake(1, 1494663860125, 7);
+	sw(0, 1494663899990, 0, 7);
+	snapshot = take(1494663899999);
+	row = thread(snapshot, 7);
+	assert_int_equal(row->delays->max_ns, 39865);
+	assert_int_equal(delays__quantile_ns(row->delays, 500), 39865);
+	assert_int_equal(row->now.wait_ns, 39865);
+	sw(0, 1494663928373, 7, 8);
+	wake(1, 1504098252756, 7);
+	sw(0, 1504100353302, 8, 7);
+	row = thread(take(1504100353302), 7);
+	assert_int_equal(row->delays->count, 1);
+	assert_int_equal(row->delays->max_ns, 2100546);
+	assert_int_equal(row->total.wait_ns, 39865 + 2100546);
+}
+
+static void test_preempted_waits(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	sw(1, 10, 0, 7);
+	feed__switch(&feed, 1, 20, 7, 8, 0);
+	/* It waits already. */
+	wake(0, 25, 7);
+	sw(1, 32, 8, 7);
+	row = thread(take(40), 7);
+	assert_int_equal(row->delays->max_ns, 12);
+	assert_int_equal(row->now.waits_unknown, 1); /* the first */
+	/* It runs. */
+	wake(0, 45, 7);
+	sw(1, 50, 7, 8);
+	sw(1, 60, 8, 7);
+	row = thread(take(70), 7);
+	assert_null(row->delays);
+	assert_int_equal(row->now.waits_unknown, 1);
+}
+
+static void test_loss_hides_waits(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	sw(0, 5, 0, 8);
+	wake(1, 10, 7);
+	feed__lost(&feed, 1, 15, 30, 1);
+	sw(1, 50, 0, 7);
+	row = thread(take(60), 7);
+	assert_null(row->delays);
+	assert_int_equal(row->now.waits_unknown, 1);
+	sw(1, 70, 7, 0);
+	wake(1, 80, 7);
+	sw(1, 85, 0, 7);
+	assert_int_equal(thread(take(90), 7)->delays->max_ns, 5);
+}
+
+/* ---- waiting, by the kernel's totals ---------------------------------------------------------- */
+
+static void leaves(int cpu, uint64_t stamp_ns, uint32_t next, uint64_t moves, uint64_t waited_ns)
+{
+	struct weir_lean_counted one = {
+		.lean = feed__lean(&feed, cpu, stamp_ns, next, FEED_SLEEPS)};
+
+	one.lean.flags &= (uint16_t)~WEIR_LEAN_NO_TOTALS;
+	one.lean.prev_totals = moves << WEIR_LEAN_DELAY_BITS | waited_ns;
+	feed__record(&feed, cpu, &one, sizeof(one.lean));
+}
+
+static void test_totals(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	feed.start_ns[7] = 5;
+	leaves(1, 10, 7, 0, 0);
+	leaves(1, 20, 0, 0, 3);
+	leaves(1, 30, 7, 0, 0);
+	leaves(1, 40, 0, 0, 10);
+	row = thread(take(50), 7);
+	/* It began after the accounts did: so did its totals. */
+	assert_int_equal(row->now.wait_ns, 10);
+	assert_int_equal(row->delays->count, 2);
+	assert_int_equal(row->delays->max_ns, 7);
+	assert_int_equal(row->now.migrations, 0);
+	assert_int_equal(row->now.waits_unknown, 0);
+}
+
+static void test_totals_of_before(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 9);
+	leaves(1, 10, 7, 0, 0);
+	leaves(1, 20, 0, 0, 1000000);
+	leaves(1, 30, 7, 0, 0);
+	leaves(1, 40, 0, 0, 1000004);
+	row = thread(take(50), 7);
+	assert_int_equal(row->now.wait_ns, 4);
+	assert_int_equal(row->delays->count, 1);
+	assert_int_equal(row->now.waits_unknown, 1);
+}
+
+/* From CPU 0 to 1, 0, 1 and 0, and CPU 0 is read first. */
+static void test_totals_of_two_cpus(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	feed.start_ns[7] = 5;
+	leaves(0, 10, 7, 0, 0);
+	leaves(0, 12, 0, 0, 1);
+	leaves(0, 30, 7, 0, 0);
+	leaves(0, 32, 0, 2, 7); /* 1, 2, 4 */
+	leaves(0, 33, 7, 0, 0);
+	leaves(0, 34, 0, 2, 15);
+	leaves(0, 50, 7, 0, 0);
+	leaves(0, 52, 0, 4, 63);
+	leaves(1, 20, 7, 0, 0);
+	leaves(1, 22, 0, 1, 3);
+	leaves(1, 40, 7, 0, 0);
+	leaves(1, 42, 0, 3, 31);
+	row = thread(take(60), 7);
+	assert_int_equal(row->now.wait_ns, 63);
+	assert_int_equal(row->now.migrations, 4);
+	assert_int_equal(row->delays->count, 6);
+	assert_int_equal(row->delays->max_ns, 32);
+	assert_int_equal(row->now.waits_unknown, 0);
+}
+
+/* What is beyond the watermark of a CPU waits for the next round. */
+static void test_totals_settle_later(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	feed.start_ns[7] = 5;
+	usage__cpu(feed.usage, 1);
+	leaves(0, 10, 7, 0, 0);
+	leaves(0, 12, 0, 0, 1);
+	leaves(0, 30, 7, 0, 0);
+	leaves(0, 32, 0, 2, 7);
+	row = thread(take(15), 7);
+	assert_int_equal(row->now.wait_ns, 1);
+	leaves(1, 20, 7, 0, 0);
+	leaves(1, 22, 0, 1, 3);
+	row = thread(take(60), 7);
+	assert_int_equal(row->total.wait_ns, 7);
+	assert_int_equal(row->delays->count, 2);
+	assert_int_equal(row->delays->max_ns, 4);
+}
+
+/* The sum is right whatever was lost; how many waits it was nobody knows. */
+static void test_totals_over_a_gap(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	feed.start_ns[7] = 5;
+	leaves(1, 10, 7, 0, 0);
+	leaves(1, 20, 0, 0, 3);
+	feed__lost(&feed, 1, 20, 30, 2);
+	leaves(1, 30, 7, 0, 0);
+	leaves(1, 40, 0, 0, 1000);
+	row = thread(take(50), 7);
+	assert_int_equal(row->now.wait_ns, 1000);
+	assert_int_equal(row->delays->count, 1);
+	assert_int_equal(row->delays->max_ns, 3);
+	assert_int_equal(row->now.waits_unknown, 1);
+}
+
+static void test_totals_wrap(void **state)
+{
+	const uint64_t most = (UINT64_C(1) << WEIR_LEAN_DELAY_BITS) - 1;
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 9);
+	leaves(1, 10, 7, 0, 0);
+	leaves(1, 20, 0, 0xffff, most);
+	leaves(1, 30, 7, 0, 0);
+	leaves(1, 40, 0, 0, 4);
+	row = thread(take(50), 7);
+	assert_int_equal(row->now.wait_ns, 5);
+	assert_int_equal(row->now.migrations, 1);
+}
+
+/* The totals are the thread's, under whichever name. */
+static void test_totals_renamed(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	forked(5, 70, 70, 5, "old");
+	forked(6, 70, 72, 6, "old");
+	leaves(1, 10, 72, 0, 0);
+	leaves(1, 20, 0, 0, 100);
+	leaves(1, 30, 72, 0, 0);
+	feed__switch(&feed, 1, 40, 70, 0, FEED_SLEEPS | FEED_RENAMED);
+	leaves(1, 50, 70, 0, 0);
+	leaves(1, 60, 0, 0, 110);
+	leaves(1, 70, 70, 0, 0);
+	leaves(1, 80, 0, 0, 130);
+	row = thread(take(90), 70);
+	assert_int_equal(row->delays->max_ns, 20);
+}
+
+/* ---- who is gone ------------------------------------------------------------------------------ */
+
+static int64_t total_of_all(const struct usage_snapshot *snapshot)
+{
+	int64_t total_ns = 0;
+
+	for (size_t i = 0; i < snapshot->nr_rows; i++)
+		if (snapshot->rows[i].kind != USAGE_IDLE && snapshot->rows[i].kind != USAGE_GAP)
+			total_ns += snapshot->rows[i].total.time_ns;
+	return total_ns;
+}
+
+static void test_gone_stays_in_the_sums(void **state)
+{
+	const struct usage_snapshot *snapshot;
+	const uint64_t s = 1000000000;
+
+	(void)state;
+	usage__begin(feed.usage, 5);
+	forked(5, 7, 7, 5, "mortal");
+	sw(1, 10, 0, 7);
+	exited(20, 7, 7, 5, true);
+	feed__switch(&feed, 1, 30, 7, 0, FEED_DIES);
+	snapshot = take(1 * s);
+	assert_int_equal(time_of(snapshot, 7), 20);
+	assert_int_equal(thread(snapshot, 7)->state, USAGE_EXITED);
+	snapshot = take(3 * s);
+	assert_null(feed__row(snapshot, USAGE_THREAD, 7, 0));
+	assert_int_equal(total_of_all(snapshot), 20);
+	assert_int_equal(total_of_all(take(4 * s)), 20);
+}
+
+/* However long nobody looks. */
+static void test_exited_waits_for_its_snapshot(void **state)
+{
+	const uint64_t s = 1000000000;
+
+	(void)state;
+	forked(5, 7, 7, 5, "mortal");
+	sw(1, 10, 0, 7);
+	exited(20, 7, 7, 5, true);
+	feed__switch(&feed, 1, 30, 7, 0, FEED_DIES);
+	tasks__retire(tasks, 3600 * s);
+	assert_string_equal(thread(take(3600 * s), 7)->comm, "gone");
+}
+
+/* W7's sort of load: memory is flat, and the sums hold. */
+static void test_memory_cap(void **state)
+{
+	const size_t cap = 512 << 10;
+	const struct usage_snapshot *snapshot;
+	uint64_t at = 10;
+
+	(void)state;
+	usage__free(feed.usage);
+	feed.usage = usage__new(NULL, cap);
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 5, 0);
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t tid = 10; tid < 4000; tid++) {
+			feed.start_ns[tid] = at + 1;
+			sw(1, at + 1, 0, tid);
+			/* One in ten is never seen to die. */
+			feed__switch(&feed, 1, at + 3, tid, 0, tid % 10 ? FEED_DIES : FEED_SLEEPS);
+			at += 3;
+		}
+		snapshot = take(at);
+		assert_true(snapshot->bytes <= cap);
+		assert_int_equal(total_of_all(snapshot), (round + 1) * 3990 * 2);
+	}
+	assert_true(snapshot->evicted > 0);
+}
+
+/* No memory at all: the time is somebody's, of whom there is no row. */
+static void test_too_little_memory(void **state)
+{
+	(void)state;
+	usage__free(feed.usage);
+	errno = 0;
+	feed.usage = usage__new(NULL, 1000);
+	assert_null(feed.usage);
+	assert_int_equal(errno, EINVAL);
+}
+
+#define BOTH(name, f)                                    \
+	{"stream: " name, f, setup, teardown, NULL},     \
+	{                                                \
+		"lean: " name, f, setup, teardown, &feed \
+	}
+#define LEAN(name, f)                                    \
+	{                                                \
+		"lean: " name, f, setup, teardown, &feed \
+	}
+#define STREAM(name, f)                                   \
+	{                                                 \
+		"stream: " name, f, setup, teardown, NULL \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH("A1 slices", test_a1_slices),
+		BOTH("A2 a hole that is told", test_a2_hole_is_told),
+		LEAN("A2 a hole in the numbers", test_a2_hole_in_numbers),
+		BOTH("A3 a seed", test_a3_seed),
+		BOTH("A3 no seed", test_a3_no_seed),
+		BOTH("A4 an open slice", test_a4_open_slice),
+		BOTH("A5 three reports", test_a5_reports),
+		BOTH("pinned for three seconds", test_pinned_for_3_seconds),
+		BOTH("a late stamp", test_late_stamp),
+		BOTH("a late gap", test_late_gap),
+		BOTH("a gap goes on", test_gap_goes_on),
+		BOTH("A8 a pid is used again", test_a8_pid_reuse),
+		BOTH("A16 the last switch after the exit", test_a16_last_switch_after_exit),
+		BOTH("A17 an exec of another thread", test_a17_rename),
+		BOTH("A18 an unseen switch", test_a18_unseen),
+		BOTH("unseen after a report", test_unseen_after_a_report),
+		BOTH("A11 a stamp steps back", test_a11_stamp_steps_back),
+		BOTH("a CPU goes away", test_cpu_goes_away),
+		BOTH("a CPU comes later", test_cpu_comes_later),
+		LEAN("broken records", test_broken_records),
+		LEAN("A12 counters", test_a12_counters),
+		LEAN("A12 a counter wraps", test_a12_wraps),
+		LEAN("A12 a stop without a start", test_a12_no_start),
+		BOTH("switches away", test_switches_away),
+		STREAM("O18 latency", test_o18_latency),
+		STREAM("preempted", test_preempted_waits),
+		STREAM("loss hides waits", test_loss_hides_waits),
+		LEAN("totals", test_totals),
+		LEAN("totals from before", test_totals_of_before),
+		LEAN("totals of two CPUs", test_totals_of_two_cpus),
+		LEAN("totals settle later", test_totals_settle_later),
+		LEAN("totals over a gap", test_totals_over_a_gap),
+		LEAN("totals wrap", test_totals_wrap),
+		LEAN("totals under another name", test_totals_renamed),
+		BOTH("the gone stay in the sums", test_gone_stays_in_the_sums),
+		BOTH("who exited waits for its snapshot", test_exited_waits_for_its_snapshot),
+		BOTH("memory cap", test_memory_cap),
+		STREAM("too little memory", test_too_little_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
