@@ -72,6 +72,11 @@ struct weir_ledger {
 	uint64_t guard_ns;   /* the clock's guard in force */
 	uint32_t sources;    /* how many; ask each with weir_stream__source() */
 	struct weir_fence_stats fence;
+	/*
+	 * How far the kernel's clock is ahead of the one that the watermark goes by, as a handshake
+	 * each second finds; 0: they are one, or nothing could be found out. If not, order is estimated.
+	 */
+	int64_t clock_off_ns;
 	struct weir_lag
 		lateness; /* of late records: from their stamp to the watermark they missed */
 };

@@ -43,6 +43,20 @@ enum weir_late_policy {
 /* Called when the watermark has moved: everything stamped <= watermark_ns has been delivered. */
 typedef void (*weir_watermark_fn)(void *ctx, uint64_t watermark_ns, enum weir_order order);
 
+/* The clock that all stamps of a stream are taken by. Two clocks are never merged. */
+enum weir_clock_id {
+	WEIR_CLOCK_MONOTONIC =
+		0,	     /* bpf_ktime_get_ns(), perf with use_clockid: what weir.bpf.h uses */
+	WEIR_CLOCK_BOOTTIME, /* bpf_ktime_get_boot_ns() */
+	WEIR_CLOCK_REALTIME, /* can step back: records may then come late */
+	WEIR_CLOCK_TAI,	     /* bpf_ktime_get_tai_ns() */
+	WEIR_CLOCK_PERF, /* perf's own, without use_clockid; x86-64 with an invariant TSC only */
+	WEIR_CLOCKS
+};
+
+/* "monotonic", "boottime", ...; "unknown" for what is none. Never NULL. Thread-safe. */
+const char *weir_clock__name(enum weir_clock_id clock);
+
 struct weir_stream_opts {
 	size_t sz;			/* sizeof(struct weir_stream_opts) */
 	weir_event_fn on_event;		/* this, or on_batch */
@@ -59,10 +73,12 @@ struct weir_stream_opts {
 	enum weir_late_policy late;
 	/* Least distance between two calls of on_watermark, in stream time; 0: one a poll. */
 	uint64_t watermark_interval_ns;
+	enum weir_clock_id clock;
 	size_t poll_budget; /* records that one poll delivers at most; 0: no bound */
 };
 
-/* Make an empty stream. Errors: EINVAL (neither or both of on_event and on_batch, sz too small), ENOMEM, or epoll's. */
+/* Make an empty stream. Errors: EINVAL (neither or both of on_event and on_batch, sz too small), EOPNOTSUPP
+ * (WEIR_CLOCK_PERF where it can't be read), ENOMEM, or epoll's. */
 struct weir_stream *weir_stream__new(const struct weir_stream_opts *opts);
 
 /*

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/clock.h"
+#include "source/clock_perf.h"
+#include "symbols.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -15,20 +18,15 @@ static int64_t read_ns(clockid_t id)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-static uint64_t kernel_now_ns(void *ctx)
-{
-	return (uint64_t)read_ns(CLOCK_MONOTONIC);
-}
-
 /* Of a few tries the one with the least time between its two readings, in the middle. */
-static int64_t offset_to(clockid_t id)
+static int64_t offset_to(clockid_t id, const struct weir_clock *from)
 {
 	int64_t best_width = INT64_MAX, best = 0;
 
 	for (int i = 0; i < 3; i++) {
-		int64_t before = read_ns(CLOCK_MONOTONIC);
+		int64_t before = (int64_t)from->now_ns(from->ctx);
 		int64_t there = read_ns(id);
-		int64_t width = read_ns(CLOCK_MONOTONIC) - before;
+		int64_t width = (int64_t)from->now_ns(from->ctx) - before;
 
 		if (width < best_width) {
 			best_width = width;
@@ -38,16 +36,98 @@ static int64_t offset_to(clockid_t id)
 	return best;
 }
 
-static void kernel_offsets(void *ctx, int64_t *real_ns, int64_t *boot_ns)
+static uint64_t monotonic_now_ns(void *ctx)
 {
-	*real_ns = offset_to(CLOCK_REALTIME);
-	*boot_ns = offset_to(CLOCK_BOOTTIME);
+	return (uint64_t)read_ns(CLOCK_MONOTONIC);
+}
+
+static void monotonic_offsets(void *ctx, int64_t *real_ns, int64_t *boot_ns)
+{
+	*real_ns = offset_to(CLOCK_REALTIME, &clock__kernel);
+	*boot_ns = offset_to(CLOCK_BOOTTIME, &clock__kernel);
 }
 
 const struct weir_clock clock__kernel = {
-	.now_ns = kernel_now_ns,
-	.offsets = kernel_offsets,
+	.now_ns = monotonic_now_ns,
+	.offsets = monotonic_offsets,
 };
+
+static uint64_t boottime_now_ns(void *ctx)
+{
+	return (uint64_t)read_ns(CLOCK_BOOTTIME);
+}
+
+static const struct weir_clock boottime;
+
+static void boottime_offsets(void *ctx, int64_t *real_ns, int64_t *boot_ns)
+{
+	*real_ns = offset_to(CLOCK_REALTIME, &boottime);
+	*boot_ns = 0;
+}
+
+static const struct weir_clock boottime = {
+	.now_ns = boottime_now_ns,
+	.offsets = boottime_offsets,
+};
+
+/* The wall's own time: no offset, and no step that would show as one. */
+static uint64_t realtime_now_ns(void *ctx)
+{
+	return (uint64_t)read_ns(CLOCK_REALTIME);
+}
+
+static const struct weir_clock realtime = {.now_ns = realtime_now_ns};
+
+static uint64_t tai_now_ns(void *ctx)
+{
+	return (uint64_t)read_ns(CLOCK_TAI);
+}
+
+static const struct weir_clock tai;
+
+static void tai_offsets(void *ctx, int64_t *real_ns, int64_t *boot_ns)
+{
+	*real_ns = offset_to(CLOCK_REALTIME, &tai);
+	*boot_ns = 0;
+}
+
+static const struct weir_clock tai = {
+	.now_ns = tai_now_ns,
+	.offsets = tai_offsets,
+};
+
+int clock__open(struct weir_clock *out, enum weir_clock_id id)
+{
+	static const struct weir_clock *const plain[] = {
+		[WEIR_CLOCK_MONOTONIC] = &clock__kernel,
+		[WEIR_CLOCK_BOOTTIME] = &boottime,
+		[WEIR_CLOCK_REALTIME] = &realtime,
+		[WEIR_CLOCK_TAI] = &tai,
+	};
+
+	if (id == WEIR_CLOCK_PERF)
+		return clock_perf__open(out);
+	if (id >= WEIR_CLOCKS)
+		return -EINVAL;
+	*out = *plain[id];
+	return 0;
+}
+
+void clock__close(struct weir_clock *clock)
+{
+	clock_perf__close(clock);
+}
+
+WEIR_API const char *weir_clock__name(enum weir_clock_id id)
+{
+	static const char *const names[] = {
+		[WEIR_CLOCK_MONOTONIC] = "monotonic", [WEIR_CLOCK_BOOTTIME] = "boottime",
+		[WEIR_CLOCK_REALTIME] = "realtime",   [WEIR_CLOCK_TAI] = "tai",
+		[WEIR_CLOCK_PERF] = "perf",
+	};
+
+	return id < WEIR_CLOCKS ? names[id] : "unknown";
+}
 
 uint64_t clock__slew_guard_ns(void)
 {

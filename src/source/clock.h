@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/stream.h>
+
 /* now_ns: the clock of the stamps. offsets: REALTIME - MONOTONIC and BOOTTIME - MONOTONIC. */
 struct weir_clock {
 	uint64_t (*now_ns)(void *ctx);
@@ -19,8 +21,15 @@ struct weir_clock {
 	void *ctx;
 };
 
-/* The kernel's. */
+/* The kernel's: CLOCK_MONOTONIC. */
 extern const struct weir_clock clock__kernel;
+
+/*
+ * Any clock that a stream can go by. perf's own needs an event to read it by, which *out keeps; close it.
+ * Errors: EOPNOTSUPP, perf's clock is not to be read from user space here; perf_event_open(2)'s.
+ */
+int clock__open(struct weir_clock *out, enum weir_clock_id id);
+void clock__close(struct weir_clock *clock);
 
 /*
  * No load that stands after this may be done before the clock was read: the heads of the rings have

@@ -71,6 +71,7 @@ WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger
 	full.fence.max_ns = s->fence_lag.max_ns;
 	full.fence.door = s->has_fence ? fence__door_name(&s->fence) : NULL;
 	full.fence.error = s->fence_err;
+	full.clock_off_ns = s->clock_off_ns;
 	full.lateness.p50_ns = lag__quantile_ns(&s->lateness, 500);
 	full.lateness.p99_ns = lag__quantile_ns(&s->lateness, 990);
 	full.lateness.max_ns = s->lateness.max_ns;

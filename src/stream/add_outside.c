@@ -65,6 +65,17 @@ int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec)
 	return (int)source;
 }
 
+int stream__judge_clock(const struct weir_stream *s, enum weir_clock_id clock,
+			const struct reason *reason)
+{
+	if (clock == s->clock_id)
+		return 0;
+	return reason__say(reason, -EINVAL,
+			   "its stamps are by the clock '%s' and this stream goes by '%s'; two "
+			   "clocks are never merged",
+			   weir_clock__name(clock), weir_clock__name(s->clock_id));
+}
+
 static bool good_memory(const struct weir_memory_outside *m)
 {
 	return m->size && !(m->size & (m->size - 1)) && m->size >= 16 && *m->consumer % 8 == 0;

@@ -81,6 +81,11 @@ static size_t cost_of_holding(const struct ring *ring, uint64_t bytes)
 	return bytes + bytes / ring->kind->min_record * sizeof(struct entry);
 }
 
+bool stream__can_hold(const struct weir_stream *s, const struct ring *ring, uint64_t bytes)
+{
+	return memory_used(s) + cost_of_holding(ring, bytes) <= s->memory_max;
+}
+
 void ring__drop_oldest_held(struct ring *ring)
 {
 	struct held *held = ring->held;
@@ -207,31 +212,43 @@ static void hold_ring(struct weir_stream *s, struct ring *ring)
 	while (half_full(ring)) {
 		uint64_t bytes = ring->rb.pos - ring->tail;
 
-		if (memory_used(s) + cost_of_holding(ring, bytes) <= s->memory_max &&
-		    !copy_out(s, ring))
+		if (stream__can_hold(s, ring, bytes) && !copy_out(s, ring))
 			continue;
 		evict(s, ring, evict_until(ring));
 	}
 }
 
 /*
- * The ring's memory goes away, and new memory of the same size takes its place, whose positions begin
- * at 0: what waits is copied out, or leaves as held where there is no memory; positions go on.
+ * The ring's memory goes away: what waits is copied out, or leaves as held where there is no memory for
+ * it. From here on it has no ring.
  */
-void stream__rebind(struct weir_stream *s, struct ring *ring, const void *data,
-		    const uint64_t *producer, uint64_t *consumer)
+void stream__unbind(struct weir_stream *s, struct ring *ring)
 {
 	uint64_t bytes = ring->rb.pos - ring->tail;
 
-	if (bytes &&
-	    (memory_used(s) + cost_of_holding(ring, bytes) > s->memory_max || copy_out(s, ring)))
+	if (ring->size && bytes && (!stream__can_hold(s, ring, bytes) || copy_out(s, ring)))
 		evict(s, ring, ring->rb.pos);
-	ring->base = (ring->rb.pos + ring->size - 1) & ~(uint64_t)(ring->size - 1);
+	ring->tail = ring->latest.pos = ring->rb.pos;
+	ring->fifo.count = 0;
+	ring->size = 0;
+	ring->rb.data = NULL;
+	ring->producer = NULL;
+	ring->consumer = NULL;
+	ring->outside.dead = true;
+}
+
+/* New memory, whose positions begin at 0; the ring's own go on. Its index is there since it was bound. */
+void stream__rebind(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
+		    uint64_t *consumer)
+{
+	ring->base = (ring->rb.pos + size - 1) & ~(uint64_t)(size - 1);
 	ring->rb.pos = ring->tail = ring->latest.pos = ring->base;
 	ring->rb.data = data;
+	ring->rb.mask = size - 1;
+	ring->size = size;
 	ring->producer = producer;
 	ring->consumer = consumer;
-	ring->fifo.count = 0;
+	ring->outside.dead = false;
 }
 
 void stream__hold(struct weir_stream *s)

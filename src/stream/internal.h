@@ -8,6 +8,9 @@
  *	numbered.c   their kind of ring: bytes -> index, numbers -> loss
  *	outside.c    perf rings and BPF ring buffers of others: bytes -> index, and what is told of loss
  *	add_outside.c  ... and how they become sources
+ *	add_perf.c   perf events and perf event arrays -> such rings, also of CPUs that come back
+ *	add_ringbuf.c  a BPF ring buffer of others' -> such a ring
+ *	snapshot.c   overwritable perf rings, looked at on demand
  *	proof.c      what an older record that is not visible yet is excluded by: fences, in one stream
  *	poll.c       poll, flush, close
  *	round.c      one poll: snapshot, drain, watermark, deliver, announce     (the protocol)
@@ -36,8 +39,10 @@
 #include "ring/perf_forward.h"
 #include "source/clock.h"
 #include "source/fence.h"
+#include "source/handshake.h"
 #include "source/hotplug.h"
 #include "source/misses.h"
+#include "source/reason.h"
 #include "source/rings.h"
 #include "source/wake.h"
 #include "stream/memory.h"
@@ -60,6 +65,9 @@ struct held {
 };
 
 struct ring;
+struct perf_cpu;
+struct perf_group;
+struct ringbuf;
 
 /* Where the bytes are that an event shows. */
 enum view {
@@ -105,6 +113,7 @@ enum proof {
 /* Of a ring that is not written through weir.bpf.h. */
 struct outside {
 	const struct perf_layout *layout; /* perf: borrowed */
+	const struct perf_cpu *perf; /* add_perf.c's; NULL: it lies in plain memory */
 	bool payload;	       /* perf: show the raw payload of samples, not the record */
 	uint32_t stamp_offset; /* ringbuf */
 	/* How many were lost since the ring is there, or RING_LOST_UNKNOWN. NULL: nobody counts. */
@@ -118,6 +127,7 @@ struct outside {
 	uint64_t last_ns;		/* stamp of the last record */
 	uint64_t throttled_ns;		/* since when; 0: it is not */
 	bool unknown[WEIR_LOST_CAUSES]; /* something was lost, and nobody knows how much */
+	bool dead; /* its memory is gone, and there is no new one yet */
 };
 
 /* One source. What every poll touches comes first. */
@@ -245,6 +255,10 @@ struct weir_stream {
 	size_t nr_watches;
 
 	struct weir_clock clock;
+	enum weir_clock_id clock_id;
+	struct handshake handshake;
+	bool no_handshake;
+	int64_t clock_off_ns;
 	struct clock_offsets offsets; /* history of wall - stamp */
 	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
 	uint64_t start_ns, watermark_ns;
@@ -269,6 +283,10 @@ struct weir_stream {
 	uint64_t polls, lost_nowhere[WEIR_LOST_CAUSES];
 	struct source_rings *groups; /* rings made on the kernel */
 	size_t nr_groups;
+	struct perf_group **perf; /* perf.h */
+	size_t nr_perf;
+	struct ringbuf **ringbufs;
+	size_t nr_ringbufs;
 	struct wake wake;
 	struct hotplug hotplug;
 };
@@ -303,6 +321,8 @@ void stream__read_misses(struct weir_stream *s);
 
 /* round.c: one poll without sleeping. Events delivered, or the callback's error. */
 int stream__round(struct weir_stream *s);
+/* Drain one ring once more, whose writer is dead. */
+void stream__drain_dead(struct weir_stream *s, struct ring *ring);
 /* Like a round, but everything that is drained goes out, also what is beyond the watermark. */
 int stream__last_round(struct weir_stream *s);
 
@@ -333,8 +353,11 @@ void stream__hold(struct weir_stream *s);
 /* Bytes of the heap's become the copy of [begin, begin + len). -ENOMEM: they stay the caller's. */
 int stream__hold_block(struct weir_stream *s, struct ring *ring, uint8_t *bytes, uint64_t begin,
 		       uint64_t len);
-void stream__rebind(struct weir_stream *s, struct ring *ring, const void *data,
-		    const uint64_t *producer, uint64_t *consumer);
+/* Is there room for so many bytes of a ring to wait in? */
+bool stream__can_hold(const struct weir_stream *s, const struct ring *ring, uint64_t bytes);
+void stream__unbind(struct weir_stream *s, struct ring *ring);
+void stream__rebind(struct ring *ring, const void *data, size_t size, const uint64_t *producer,
+		    uint64_t *consumer);
 
 /* add_outside.c: a ring of somebody else's. What is in `outside` is copied; data NULL: no ring yet. */
 struct ring_spec {
@@ -351,6 +374,9 @@ struct ring_spec {
 };
 /* The source's index, or -ENOMEM or another error: then nothing was added. */
 int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec);
+/* Two clocks are never merged. */
+int stream__judge_clock(const struct weir_stream *s, enum weir_clock_id clock,
+			const struct reason *reason);
 
 /* proof.c: T of the newest proof for rings of this sort of a snapshot that is taken next. */
 int stream__need_fence(struct weir_stream *s);
@@ -358,6 +384,19 @@ uint64_t stream__ticket(struct weir_stream *s);
 void stream__ask_for_ticket(struct weir_stream *s);
 uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns);
 enum weir_order stream__order(const struct weir_stream *s);
+/* Block until a ticket is done whose T is since_ns or later. */
+int stream__await_ticket(struct weir_stream *s, uint64_t since_ns);
+
+/* add_perf.c: each CPU that is online has its perf rings, and live ones. */
+void stream__revive_perf(struct weir_stream *s, int cpu);
+void stream__retry_perf(struct weir_stream *s);
+/* The end: no more is written. */
+int stream__stop_perf(struct weir_stream *s);
+void stream__free_perf(struct weir_stream *s);
+
+/* add_ringbuf.c */
+void stream__free_ringbufs(struct weir_stream *s);
+
 void ring__drop_oldest_held(struct ring *ring);
 
 /* wait.c */

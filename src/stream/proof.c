@@ -83,7 +83,7 @@ uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns)
 
 enum weir_order stream__order(const struct weir_stream *s)
 {
-	return s->estimated ? WEIR_ORDER_ESTIMATED : WEIR_ORDER_EXACT;
+	return s->estimated || s->clock_off_ns ? WEIR_ORDER_ESTIMATED : WEIR_ORDER_EXACT;
 }
 
 WEIR_API struct weir_fence *weir_stream__fence(struct weir_stream *s)

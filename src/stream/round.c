@@ -141,6 +141,16 @@ static void add_step(struct weir_stream *s)
 	stream__add_notice(s, &notice);
 }
 
+/* Is T read from the clock that the stamps are? What can't be found out is not held against it. */
+static void shake_hands(struct weir_stream *s)
+{
+	if (s->handshake.prog_fd < 0 &&
+	    (s->no_handshake || handshake__open(&s->handshake, s->clock_id)))
+		s->no_handshake = true;
+	if (!s->no_handshake)
+		handshake__shake(&s->handshake, &s->clock, s->guard_ns, &s->clock_off_ns);
+}
+
 /* Once a second, or when the kernel says so: CPUs, and what lies between the clocks. */
 static void chores(struct weir_stream *s)
 {
@@ -157,6 +167,7 @@ static void chores(struct weir_stream *s)
 		add_step(s);
 	if (!s->memory_only) {
 		hotplug__look(&s->hotplug, stream__on_hotplug, s);
+		shake_hands(s);
 		s->guard_ns = s->guard_min_ns + clock__slew_guard_ns();
 	}
 }

@@ -38,20 +38,23 @@ WEIR_API struct weir_stream *weir_stream__new(const struct weir_stream_opts *opt
 	s->guard_min_ns = opts->guard_ns ? opts->guard_ns : DEFAULT_GUARD_NS;
 	s->guard_ns = s->guard_min_ns;
 	s->interval_ns = opts->poll_interval_ns ? opts->poll_interval_ns : DEFAULT_POLL_INTERVAL_NS;
-	s->clock = clock__kernel;
-	s->start_ns = stream__now(s);
 	s->memory_only = true;
 	s->all_numbered = true;
 	s->hotplug.fd = -1;
+	s->handshake.prog_fd = s->handshake.map_fd = -1;
 	/* This first: 0 is a descriptor, and free() closes those that don't say that they are none. */
 	err = wake__open(&s->wake);
 	if (!err)
 		err = merge__init(&s->merge);
+	if (!err)
+		err = clock__open(&s->clock, opts->clock);
 	if (err) {
 		weir_stream__free(s);
 		errno = -err;
 		return NULL;
 	}
+	s->clock_id = opts->clock;
+	s->start_ns = stream__now(s);
 	return s;
 }
 
@@ -67,6 +70,8 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 		misses__close(&s->watches[i].misses);
 	if (s->has_fence)
 		fence__close(&s->fence);
+	handshake__close(&s->handshake);
+	clock__close(&s->clock);
 	hotplug__close(&s->hotplug);
 	wake__close(&s->wake);
 	merge__free(&s->merge);
@@ -84,6 +89,7 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 
 void weir_stream__set_clock(struct weir_stream *s, const struct weir_clock *clock)
 {
+	clock__close(&s->clock);
 	s->clock = *clock;
 	s->start_ns = stream__now(s);
 	for (size_t i = 0; i < s->nr_rings; i++)
