@@ -61,12 +61,16 @@ static void futex_wake(const uint32_t *word)
  * grace period, whatever the new one is and however many CPUs there are. A batch of updates does
  * not on every kernel.
  */
+int fence__update(int maps_fd, uint32_t key, int map_fd)
+{
+	return bpf_map_update_elem(maps_fd, &key, &map_fd, BPF_ANY);
+}
+
 static int wait_rcu(void *ctx)
 {
 	struct fence *f = ctx;
-	uint32_t key = 0;
 
-	return bpf_map_update_elem(f->maps_fd, &key, &f->map_fd, BPF_ANY);
+	return fence__update(f->maps_fd, 0, f->map_fd);
 }
 
 static int open_rcu(struct fence *f)

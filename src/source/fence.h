@@ -49,8 +49,9 @@ struct fence {
 };
 
 /*
- * Borrows the clock until fence__close(). Errors: EOPNOTSUPP, where membarrier proves nothing (one
- * CPU online, or nohz_full); bpf(2)'s, eventfd(2)'s. FENCE_AUTO says what rcu said when both fail.
+ * Borrows the clock until fence__close(); either thread may read it. Errors: EOPNOTSUPP, where
+ * membarrier proves nothing (one CPU online, or nohz_full); bpf(2)'s, eventfd(2)'s. FENCE_AUTO
+ * says what rcu said when both fail.
  */
 int fence__open(struct fence *f, enum fence_door door, const struct weir_clock *clock);
 
@@ -98,6 +99,9 @@ static inline int fence__fd(const struct fence *f)
 }
 
 void fence__delay(const struct fence *f, struct fence_delay *out);
+
+/* The rcu door alone, for who has a map of maps and waits once: its element stays what it is. */
+int fence__update(int maps_fd, uint32_t key, int map_fd);
 
 /*
  * Have the kernel hurry all its grace periods while this fence is open

@@ -16,6 +16,7 @@
 
 #include "source/clock.h"
 #include "source/cpus.h"
+#include "source/fence.h"
 #include "source/lane.h"
 #include "symbols.h"
 
@@ -244,13 +245,11 @@ WEIR_API int weir_lanes__poll(struct weir_lanes *lanes, const struct weir_lanes_
 	return told > INT32_MAX ? INT32_MAX : (int)told;
 }
 
-/* An update of a map-in-map's element waits for a grace period. */
 static int fence(struct weir_lanes *lanes)
 {
 	for (uint32_t cpu = 0; cpu < lanes->nr_cpus; cpu++)
 		if (lanes->places[cpu].lane.shared)
-			return bpf_map_update_elem(lanes->rings_fd, &cpu, &lanes->places[cpu].fd,
-						   BPF_ANY);
+			return fence__update(lanes->rings_fd, cpu, lanes->places[cpu].fd);
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "source/fence.h"
+
 static int check_map(int fd, enum bpf_map_type type, uint32_t value_size, uint32_t entries)
 {
 	struct bpf_map_info info = {0};
@@ -152,10 +154,8 @@ out:
 
 int source_rings__fence(struct source_rings *group)
 {
-	/* Only the single update is documented to wait: the batch does not on every kernel. */
 	for (uint32_t slot = 0; slot < source_rings__slots(group); slot++)
 		if (group->rings[slot].fd >= 0)
-			return bpf_map_update_elem(group->rings_fd, &slot, &group->rings[slot].fd,
-						   BPF_ANY);
+			return fence__update(group->rings_fd, slot, group->rings[slot].fd);
 	return 0;
 }
