@@ -217,7 +217,7 @@ int options__parse(const struct command_def *command, int argc, char **argv, voi
 	int value;
 
 	fill_tables(command, &tables);
-	optind = 1;
+	optind = 0; /* glibc: anew, also where the last one ended inside of "-qx" */
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
 		const struct option_def *o;
