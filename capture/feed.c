@@ -423,6 +423,17 @@ static uint64_t least_until(const struct feed *f)
 	return least_ns;
 }
 
+/* Where the last item of all stands; not before anything that was delivered. */
+static uint64_t greatest_place(const struct feed *f)
+{
+	uint64_t last_ns = f->until_ns;
+
+	for (size_t i = 0; i < f->nr_lanes; i++)
+		if (f->lanes[i].place_ns > last_ns)
+			last_ns = f->lanes[i].place_ns;
+	return last_ns;
+}
+
 /*
  * The accounts of the end tell exactly what is in no file: what was turned away before it was written,
  * and what damage has taken. They are of the whole capture, from its first part to an end in order.
@@ -485,8 +496,7 @@ int feed__step(struct feed *f)
 	for (size_t i = 0; i < f->nr_lanes; i++)
 		advance(f, &f->lanes[i]);
 	until_ns = least_until(f);
-	/* The clock is one ahead of it; and no stamp of a packet is as great. */
-	f->until_ns = until_ns == UINT64_MAX ? INT64_MAX : until_ns;
+	f->until_ns = until_ns == UINT64_MAX ? greatest_place(f) : until_ns;
 	count = told__until(f->told, f->until_ns);
 	if (count < 0)
 		return count;
