@@ -61,7 +61,7 @@ tsan:		## model tests, those with threads among them, under ThreadSanitizer
 	@$(SANITIZE) $(TSAN) $(SANITIZE_OPTIONS) -Db_sanitize=thread
 	@$(SANITIZED) --build $(TSAN) model
 
-fuzz:		## fuzz the stream and the decoder, SECONDS=60 each
+fuzz:		## fuzz the readers, the stream, the decoder and the options, SECONDS=60 each
 	@scripts/deps check check
 	@$(SANITIZE) $(FUZZ) $(SANITIZE_OPTIONS) -Db_sanitize=address,undefined -Dfuzz=$(SECONDS)
 	@$(SANITIZED) --build $(FUZZ) --verbose fuzz

@@ -47,10 +47,9 @@ static inline const void *perf_ring__at(const uint8_t *base, uint64_t mask, uint
  * them. -EINVAL: it is too short for what its type says, or no type of the kernel's (0, and from 64
  * on, which are perf's own in files). Else *has_stamp: false where the layout gives none.
  *
- * A LOST is stamped when it is written, which is after the sample with which it was reserved got its
- * stamp; but what it counts was lost before that. By its own stamp it would come behind that sample,
- * so it gets the earlier of the two stamps that the kernel took. The sample is always the record that
- * follows in memory, since room for both was reserved at once.
+ * What a LOST counts was lost before the sample with which it is reserved and written. Newer kernels give
+ * both the same stamp; older ones stamp LOST later, so that it would come out behind that sample. So it
+ * gets the earlier of the two. The sample always follows in memory, room for both being reserved at once.
  */
 int perf_record__stamp(const struct perf_layout *layout, const uint8_t *base, uint64_t mask,
 		       uint64_t pos, uint64_t left, bool *has_stamp, uint64_t *stamp_ns);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PERF_LOST_LATER_NS 7 /* LOST is stamped so much after the sample that it comes with */
+#define PERF_LOST_LATER_NS 7 /* as older kernels stamp LOST, after the sample that it comes with */
 #define PERF_ID		   0x1d1d
 #define PERF_BYTES_MAX	   65536
 
