@@ -258,6 +258,21 @@ static void test_every_split(void **state)
 	perf_memory__free(&m);
 }
 
+/* A place where no record is, should anybody ask for it. */
+static void test_body_of_no_record(void **state)
+{
+	static const uint16_t sizes[] = {0, 7, SIZE + 8, 65535};
+	struct perf_memory m;
+	uint32_t len;
+
+	perf_memory__init(&m, SIZE);
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		perf_memory__put(&m, 6, &sizes[i], 2);
+		assert_null(perf_forward__body(m.data, m.size - 1, 0, &len, scratch));
+	}
+	perf_memory__free(&m);
+}
+
 /* Positions are free to pass 2^64. */
 static void test_past_the_last_position(void **state)
 {
@@ -544,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_head_behind_tail),
 		cmocka_unit_test(test_head_of_no_use),
 		cmocka_unit_test(test_every_split),
+		cmocka_unit_test(test_body_of_no_record),
 		cmocka_unit_test(test_past_the_last_position),
 		cmocka_unit_test(test_lost_then_a_small_one),
 		cmocka_unit_test(test_lost_at_the_end),
