@@ -135,6 +135,7 @@ static __always_inline void weir_count_filtered(__u32 class)
 		__sync_fetch_and_add(&c->filtered, 1);
 }
 
+/* The same for events that the reader itself caused: outside of all sums. */
 static __always_inline void weir_count_self(__u32 class)
 {
 	__u32 slot;
@@ -144,6 +145,7 @@ static __always_inline void weir_count_self(__u32 class)
 		__sync_fetch_and_add(&c->self, 1);
 }
 
+/* Strings of records that were written could not be read. */
 static __always_inline void weir_count_unread(__u32 class, __u64 strings)
 {
 	__u32 slot;
@@ -223,6 +225,7 @@ none:
 	return NULL;
 }
 
+/* The record is whole: show it to the reader, and wake him if he asked for it. */
 static __always_inline void weir_submit(const struct weir_ticket *t, void *rec)
 {
 	bpf_ringbuf_submit(rec, weir_wakeup(t));

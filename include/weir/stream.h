@@ -54,7 +54,7 @@ enum weir_clock_id {
 	WEIR_CLOCKS
 };
 
-/* "monotonic", "boottime", ...; "unknown" for what is none. Never NULL. Thread-safe. */
+/* The name of a clock: "monotonic", "boottime", ... Never NULL. Thread-safe. */
 const char *weir_clock__name(enum weir_clock_id clock);
 
 struct weir_stream_opts {

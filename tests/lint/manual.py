@@ -4,9 +4,11 @@
 
     manual.py WEIR	prints what is wrong, exits 1 if anything is
 """
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import tree
@@ -97,10 +99,29 @@ def flags(weir):
         yield f"weir-trace.1: the list of FLAGS should be\n{flags_list()}"
 
 
+def headers():
+    return [path for path in tree.files() if re.match(r"include/weir/.*\.h$|bpf/weir.*\.bpf\.h$", path)]
+
+
+def functions(weir):
+    """Every public function has a page of its own in section 3."""
+    done = subprocess.run(["scripts/man3.py", "check"] + headers(), cwd=tree.TOP, text=True,
+                          stdout=subprocess.PIPE, check=False)
+    yield from done.stdout.splitlines()
+
+
 def lint(weir):
     pages = [path for path in tree.files() if re.match(r"man/.*\.\d$", path)]
     if len(pages) != len(COMMANDS) + 1:
         yield f"man: {len(pages)} pages"
+    yield from mandoc(pages)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["scripts/man3.py", "write", "November 29, 2026", folder] + headers(),
+                       cwd=tree.TOP, check=True)
+        yield from mandoc(sorted(os.path.join(folder, name) for name in os.listdir(folder)))
+
+
+def mandoc(pages):
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "style"] + pages, cwd=tree.TOP,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     # Which pages of other packages this machine has is no fault of ours.
@@ -109,7 +130,7 @@ def lint(weir):
 
 
 def main():
-    checks = (lint, options, events, commands, flags)
+    checks = (lint, functions, options, events, commands, flags)
     wrong = [line for check in checks for line in check(sys.argv[1])]
     print("\n".join(wrong))
     sys.exit(bool(wrong))
