@@ -21,11 +21,12 @@ enum weir_cause {
 	WEIR_LOST_THROTTLED,	      /* perf stopped an event for a while */
 	WEIR_LOST_DEAD_EVENT,	      /* a perf event died with its CPU */
 	WEIR_LOST_LATE,		      /* behind the watermark, and the policy is to drop */
-	WEIR_LOST_HELD,	   /* the watermark was held until the memory bound was reached */
-	WEIR_LOST_BROKEN,  /* the record's bytes make no sense */
-	WEIR_LOST_OFFLINE, /* the CPU was offline: a hole in time, not in records */
-	WEIR_LOST_OUTPUT,  /* delivered to a sink that could not write it out */
-	WEIR_LOST_PAUSED,  /* a deliberate pause */
+	WEIR_LOST_HELD,	       /* the watermark was held until the memory bound was reached */
+	WEIR_LOST_BROKEN,      /* the record's bytes make no sense */
+	WEIR_LOST_OFFLINE,     /* the CPU was offline: a hole in time, not in records */
+	WEIR_LOST_OUTPUT,      /* delivered to a sink that could not write it out */
+	WEIR_LOST_PAUSED,      /* a deliberate pause */
+	WEIR_LOST_OVERWRITTEN, /* in an overwritable ring, between two snapshots */
 	WEIR_LOST_CAUSES
 };
 

@@ -6,6 +6,8 @@
 #ifndef WEIR_PERF_H
 #define WEIR_PERF_H
 
+#include <weir/stream.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +17,6 @@ extern "C" {
 #endif
 
 struct perf_event_attr;
-struct weir_stream;
 
 /*
  * What proves that nothing older is still on its way from such a source (fence.h). The kernel's perf
@@ -33,7 +34,7 @@ struct weir_perf_event {
 	/*
 	 * The caller's to fill in: size, type, config, how often to sample, and what else is special
 	 * about it. Completed here: IDENTIFIER, TID, TIME and CPU (for tracepoints and BPF output
-	 * RAW, too, and a period of 1), sample_id_all, CLOCK_MONOTONIC, when to wake, write_backward
+	 * RAW, too, and a period of 1), sample_id_all, the stream's clock, when to wake, write_backward
 	 * and `disabled`.
 	 */
 	const struct perf_event_attr *attr;
@@ -44,8 +45,8 @@ struct weir_perf_event {
 
 /*
  * Perf events: one ring on each online CPU, into which all `events` of that CPU are written. Sources
- * are called name + CPU number. weir_event.type is the event's index in `events`, weir_event.data the
- * perf record with its header, for weir_perf__parse().
+ * are called name + CPU number. weir_event.type is the record's (PERF_RECORD_SAMPLE, 9), flags its misc,
+ * data the record with its header: weir_stream__parse_perf() takes samples apart.
  */
 struct weir_perf_opts {
 	size_t sz;	  /* sizeof(struct weir_perf_opts) */
@@ -81,7 +82,7 @@ struct weir_perf_array_opts {
 	uint32_t payload_len;
 	/* Where the payload has a stamp of its own (u64, ns); -1: the kernel's stamp. */
 	int32_t stamp_offset;
-	int32_t clock; /* of that stamp; CLOCK_MONOTONIC is what a stream is ordered by */
+	enum weir_clock_id clock; /* of that stamp; has to be the stream's */
 	char *err;
 	size_t err_len;
 };
@@ -96,8 +97,8 @@ struct weir_ringbuf_opts {
 	const char *name; /* copied; at most 31 bytes; the source's name */
 	enum weir_fence_kind fence;
 	uint64_t grace_ns;
-	uint32_t stamp_offset; /* where the payload has its stamp (u64, ns) */
-	int32_t clock;	       /* of that stamp: CLOCK_MONOTONIC */
+	uint32_t stamp_offset;	  /* where the payload has its stamp (u64, ns) */
+	enum weir_clock_id clock; /* of that stamp; has to be the stream's */
 	/*
 	 * Where the programs count reserves that failed: a u64 in an array or per-CPU array, whose
 	 * values are summed up. -1: nobody counts, and the loss is `unknown`.
@@ -128,6 +129,40 @@ int weir_stream__add_perf_array(struct weir_stream *stream,
 				const struct weir_perf_array_opts *opts);
 int weir_stream__add_ringbuf(struct weir_stream *stream, const struct weir_ringbuf_opts *opts);
 
+/* How to look at overwritable rings while their writers go on. */
+enum weir_snapshot_mode {
+	/*
+	 * They are not disturbed, and nothing is lost; but what stood at the old end of a ring, as much
+	 * as is written during one grace period, is overwritten meanwhile.
+	 */
+	WEIR_SNAPSHOT_RUNNING = 0,
+	/* They are stopped for a grace period: all of the ring is kept, what comes meanwhile is lost. */
+	WEIR_SNAPSHOT_PAUSED,
+};
+
+struct weir_snapshot {
+	size_t sz;	    /* sizeof(struct weir_snapshot), set by the caller */
+	uint64_t from_ns;   /* from here on every CPU's records are there; 0: from the beginning */
+	uint64_t to_ns;	    /* up to here */
+	uint64_t records;   /* in all rings */
+	uint64_t torn;	    /* at the old ends, half overwritten */
+	uint64_t oversized; /* larger than their ring */
+};
+
+/*
+ * Look at all overwritable rings of the stream, and deliver what is in them and was not delivered by an
+ * earlier snapshot, in order: up to to_ns now, what is stamped behind that with the next one. What was
+ * overwritten between two snapshots is a gap of unknown count, cause `overwritten`. Blocks for two grace
+ * periods (PAUSED: one). `out` may be NULL. Returns the number of events delivered, or the callback's
+ * error. Errors before anything was delivered: ENOENT, no such ring; ENOBUFS, memory_bytes is too little
+ * for what is in them; ENOMEM; perf's.
+ *
+ * The watermark of a stream with such rings moves only as far as the last snapshot: let them have a
+ * stream of their own.
+ */
+int weir_stream__snapshot(struct weir_stream *stream, enum weir_snapshot_mode mode,
+			  struct weir_snapshot *out);
+
 /*
  * A PERF_RECORD_SAMPLE. Only the fields whose bit stands in `fields` were in the record, the others
  * are 0. What perf can append behind `raw` (branch stacks, registers, stacks, ...) is left out.
@@ -153,8 +188,16 @@ struct weir_perf_sample {
 	const void *raw;
 	const uint64_t *callchain; /* PERF_SAMPLE_CALLCHAIN, PERF_CONTEXT_* marks included */
 	uint32_t callchain_len;	   /* entries */
-	uint32_t pad;
+	/* Index in weir_perf_opts.events, by the id; UINT32_MAX: not known. */
+	uint32_t event;
 };
+
+/*
+ * Take an event of weir_stream__add_perf() apart: inside the callback, as `out` points into it. Errors:
+ * EINVAL, it is no sample of such a source, or broken.
+ */
+int weir_stream__parse_perf(const struct weir_stream *stream, const struct weir_event *event,
+			    struct weir_perf_sample *out);
 
 #ifdef __cplusplus
 }

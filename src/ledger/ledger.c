@@ -16,6 +16,7 @@ static const char *const cause_names[WEIR_LOST_CAUSES] = {
 	[WEIR_LOST_OFFLINE] = "offline",
 	[WEIR_LOST_OUTPUT] = "output",
 	[WEIR_LOST_PAUSED] = "paused",
+	[WEIR_LOST_OVERWRITTEN] = "overwritten",
 };
 
 WEIR_API const char *weir_cause__name(enum weir_cause cause)

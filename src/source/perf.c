@@ -57,11 +57,26 @@ static int judge_layouts(const struct source_perf *group, const struct reason *r
 static int complete_events(struct source_perf *group, const struct source_perf_opts *opts,
 			   const struct reason *reason)
 {
+	const struct perf_ring_shape shape = {
+		.bytes = group->ring_bytes,
+		.overwrite = group->overwrite,
+		.clock = opts->clock,
+	};
 	int err = 0;
 
-	for (uint32_t i = 0; i < group->nr_events && !err; i++)
-		err = perf_attr__complete(&group->events[i], &opts->events[i], group->overwrite,
-					  group->ring_bytes, NULL, reason);
+	for (uint32_t i = 0; i < group->nr_events && !err; i++) {
+		const struct weir_perf_event *wanted = &opts->events[i];
+		struct source_perf_event *event = &group->events[i];
+
+		err = perf_attr__complete(event, wanted, &shape, NULL, reason);
+		if (err || !wanted->filter)
+			continue;
+		/* It is needed again for each CPU that comes. */
+		event->filter = strdup(wanted->filter);
+		if (!event->filter)
+			err = reason__say(reason, -ENOMEM, "no memory for the filter of %s",
+					  event->name);
+	}
 	return err ? err : judge_layouts(group, reason);
 }
 
@@ -158,6 +173,8 @@ void source_perf__close(struct source_perf *group)
 		source_perf__unmake(group, cpu);
 	if (group->has_slots)
 		perf_slots__close(&group->slots);
+	for (uint32_t i = 0; group->events && i < group->nr_events; i++)
+		free(group->events[i].filter);
 	free(group->events);
 	free(group->rings);
 	memset(group, 0, sizeof(*group));

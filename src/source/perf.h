@@ -53,6 +53,7 @@ struct source_perf_opts {
 	uint32_t nr_events;
 	size_t ring_bytes; /* 0: SOURCE_PERF_RING_BYTES */
 	bool overwrite;
+	enum weir_clock_id clock;
 	int map_fd; /* the PERF_EVENT_ARRAY to put the events into; -1: none */
 };
 
@@ -61,8 +62,7 @@ struct source_perf_opts {
 
 /*
  * Complete the events, and see whether there are descriptors and memory for them on all the CPUs that
- * are `online`. Makes no ring. The filters are borrowed until source_perf__close() or until no more
- * rings are made. Errors: see weir/perf.h.
+ * are `online`. Makes no ring. Errors: see weir/perf.h.
  */
 int source_perf__open(struct source_perf *group, const struct source_perf_opts *opts,
 		      const struct cpus *online, const struct reason *reason);

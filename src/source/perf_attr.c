@@ -129,16 +129,32 @@ static bool is_bpf_output(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_BPF_OUTPUT;
 }
 
+/* A stream's clock as perf_event_open(2) knows it; perf's own is what it takes unless told. */
+static const int32_t clockids[WEIR_CLOCKS] = {
+	[WEIR_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
+	[WEIR_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
+	[WEIR_CLOCK_REALTIME] = CLOCK_REALTIME,
+	[WEIR_CLOCK_TAI] = CLOCK_TAI,
+};
+
+static void set_clock(struct perf_event_attr *attr, enum weir_clock_id clock)
+{
+	attr->use_clockid = clock != WEIR_CLOCK_PERF;
+	attr->clockid = attr->use_clockid ? clockids[clock] : 0;
+}
+
 /* What the caller has asked for himself and cannot have. */
-static int judge(const struct source_perf_event *event, bool overwrite, const struct reason *reason)
+static int judge(const struct source_perf_event *event, const struct perf_ring_shape *shape,
+		 const struct reason *reason)
 {
 	const struct perf_event_attr *attr = &event->attr;
 
-	if (attr->use_clockid && attr->clockid != CLOCK_MONOTONIC)
+	if (attr->use_clockid &&
+	    (shape->clock == WEIR_CLOCK_PERF || attr->clockid != clockids[shape->clock]))
 		return reason__say(reason, -EINVAL,
-				   "%s asks for clock %d, and the stream goes by CLOCK_MONOTONIC",
-				   event->name, attr->clockid);
-	if (attr->write_backward && !overwrite)
+				   "%s asks for clock %d, and this stream goes by '%s'",
+				   event->name, attr->clockid, weir_clock__name(shape->clock));
+	if (attr->write_backward && !shape->overwrite)
 		return reason__say(
 			reason, -EINVAL,
 			"%s writes backward, which only an overwritable ring can be read of",
@@ -154,7 +170,7 @@ static int judge(const struct source_perf_event *event, bool overwrite, const st
 }
 
 int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_event *wanted,
-			bool overwrite, size_t ring_bytes, const char *tracefs,
+			const struct perf_ring_shape *shape, const char *tracefs,
 			const struct reason *reason)
 {
 	struct perf_event_attr *attr = &event->attr;
@@ -162,7 +178,6 @@ int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_
 	int err;
 
 	memset(event, 0, sizeof(*event));
-	event->filter = wanted->filter;
 	if (!wanted->attr == !wanted->tracepoint)
 		return reason__say(reason, -EINVAL, "an event is an attr or a tracepoint");
 	if (wanted->attr) {
@@ -182,7 +197,7 @@ int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_
 		if (!attr->sample_period)
 			attr->sample_period = 1;
 	}
-	err = judge(event, overwrite, reason);
+	err = judge(event, shape, reason);
 	if (err)
 		return err;
 	attr->size = sizeof(*attr);
@@ -190,9 +205,8 @@ int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_
 	/* The time tells our event from another in a slot, see perf_slots.c. */
 	attr->read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1; /* else a LOST has no time, and its gap no bound */
-	attr->use_clockid = 1;	 /* else it is sched_clock, which is nobody else's */
-	attr->clockid = CLOCK_MONOTONIC;
-	attr->write_backward = overwrite;
+	set_clock(attr, shape->clock);
+	attr->write_backward = shape->overwrite;
 	attr->disabled = 1;
 	/*
 	 * By bytes, never by events: a wake-up for each costs twenty times what the event does. The
@@ -200,7 +214,7 @@ int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_
 	 * overwritable ring.
 	 */
 	attr->watermark = 1;
-	attr->wakeup_watermark = (uint32_t)(overwrite ? ring_bytes : ring_bytes / 4);
+	attr->wakeup_watermark = (uint32_t)(shape->overwrite ? shape->bytes : shape->bytes / 4);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #define WEIR_SOURCE_PERF_ATTR_H
 
 #include <weir/perf.h>
+#include <weir/stream.h>
 
 #include "source/reason.h"
 
@@ -18,16 +19,23 @@
 
 struct source_perf_event {
 	struct perf_event_attr attr;
-	const char *filter;		/* NULL: none */
+	char *filter;			/* NULL: none */
 	char name[PERF_EVENT_NAME_MAX]; /* for sentences: "sched:sched_switch", "event 1:9" */
 };
 
+/* What all events of a ring have in common. */
+struct perf_ring_shape {
+	size_t bytes;
+	bool overwrite;
+	enum weir_clock_id clock; /* of the stamps */
+};
+
 /*
- * Look up the tracepoint, complete the attributes. The filter stays the user's. `tracefs`: where it
- * is mounted; NULL: where the kernel's places for it are.
+ * Look up the tracepoint, complete the attributes; the filter is left to the caller. `tracefs`: where
+ * it is mounted; NULL: where the kernel's places for it are.
  */
 int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_event *wanted,
-			bool overwrite, size_t ring_bytes, const char *tracefs,
+			const struct perf_ring_shape *shape, const char *tracefs,
 			const struct reason *reason);
 
 /* A PERF_EVENT_ARRAY takes these. */

@@ -39,9 +39,6 @@ static void set_up(struct weir_stream *s, struct ring *ring, const struct ring_s
 	/* What nobody counts is not nothing. */
 	ring->outside.unknown[WEIR_LOST_RESERVE_FAILED] = spec->kind == &ring_kind__ringbuf &&
 							  !spec->outside.lost;
-	s->estimated |= spec->proof == PROOF_GRACE;
-	/* perf wakes at a mark in its ring, and what stands below it would wait for ever (F7). */
-	s->nr_quiet += spec->kind == &ring_kind__perf;
 }
 
 int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec)

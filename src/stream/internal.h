@@ -113,7 +113,7 @@ enum proof {
 /* Of a ring that is not written through weir.bpf.h. */
 struct outside {
 	const struct perf_layout *layout; /* perf: borrowed */
-	const struct perf_cpu *perf; /* add_perf.c's; NULL: it lies in plain memory */
+	const struct perf_cpu *perf;	  /* add_perf.c's; NULL: it lies in plain memory */
 	bool payload;	       /* perf: show the raw payload of samples, not the record */
 	uint32_t stamp_offset; /* ringbuf */
 	/* How many were lost since the ring is there, or RING_LOST_UNKNOWN. NULL: nobody counts. */
@@ -127,7 +127,7 @@ struct outside {
 	uint64_t last_ns;		/* stamp of the last record */
 	uint64_t throttled_ns;		/* since when; 0: it is not */
 	bool unknown[WEIR_LOST_CAUSES]; /* something was lost, and nobody knows how much */
-	bool dead; /* its memory is gone, and there is no new one yet */
+	bool dead;			/* its memory is gone, and there is no new one yet */
 };
 
 /* One source. What every poll touches comes first. */
@@ -275,8 +275,9 @@ struct weir_stream {
 	uint64_t fence_count; /* tickets that are in fence_lag */
 	struct lag fence_lag, lateness;
 	int fence_err;
-	size_t nr_quiet; /* rings whose writers wake nobody for a single record */
-	bool estimated;	 /* some ring has no proof */
+	size_t nr_on_demand; /* rings with PROOF_SNAPSHOT */
+	size_t nr_quiet;     /* rings whose writers wake nobody for a single record */
+	bool estimated;	     /* some ring has no proof */
 	struct retire retire;
 
 	struct lag lag;

@@ -17,11 +17,14 @@ static void add_offline_gap(struct weir_stream *s, struct ring *ring, uint64_t t
 	if (ring->kind == &ring_kind__perf) {
 		gap.cause = WEIR_LOST_DEAD_EVENT;
 		gap.bound = WEIR_BOUND_UNKNOWN;
+		/* It died before anybody heard of it, and after its last record. */
+		if (ring->outside.last_ns < gap.from_ns)
+			gap.from_ns = ring->outside.last_ns;
 		ring->outside.unknown[gap.cause] = true;
 	}
 	stream__add_gap(s, ring, ring__next_seq(ring), &gap);
 	/* Told up to here: a close that has to be repeated does not tell it again. */
-	ring->offline_since_ns = gap.to_ns;
+	ring->offline_since_ns = ring->outside.last_ns = gap.to_ns;
 }
 
 /*
@@ -46,10 +49,15 @@ static uint64_t back_since(const struct weir_stream *s, const struct ring *ring)
 
 void weir_stream__cpu_changed(struct weir_stream *s, int cpu, bool online)
 {
+	/* First: until the new events are enabled, those of this CPU are lost. */
+	if (online) {
+		stream__add_cpu_rings(s, cpu);
+		stream__revive_perf(s, cpu);
+	}
 	for (size_t i = 0; i < s->nr_rings; i++) {
 		struct ring *ring = s->rings[i];
 
-		if (ring->cpu != cpu || ring->online == online)
+		if (ring->cpu != cpu || ring->online == online || ring->outside.dead)
 			continue;
 		ring->online = online;
 		if (online)
@@ -57,8 +65,6 @@ void weir_stream__cpu_changed(struct weir_stream *s, int cpu, bool online)
 		else
 			ring->offline_since_ns = stream__now(s);
 	}
-	if (online)
-		stream__add_cpu_rings(s, cpu);
 }
 
 void stream__on_hotplug(void *ctx, int cpu, bool online)

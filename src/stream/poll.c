@@ -82,6 +82,9 @@ WEIR_API int weir_stream__flush(struct weir_stream *s, int timeout_ms)
 			return count;
 		if (s->watermark_ns >= until_ns || !s->nr_rings)
 			return 0;
+		/* It goes as far as the last snapshot, and that is out. */
+		if (s->nr_on_demand)
+			return 0;
 		if (all_reached(s)) {
 			/* A clock of the caller's may stand still, and has no second reader. */
 			if (s->memory_only)
@@ -108,6 +111,8 @@ WEIR_API int weir_stream__close(struct weir_stream *s)
 		if (!err)
 			err = stream__add_ringless(s, &s->groups[i]);
 	}
+	if (!err)
+		err = stream__stop_perf(s);
 	if (!err)
 		err = stream__end_offline_gaps(s);
 	if (err)

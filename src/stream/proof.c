@@ -7,6 +7,7 @@
 #include "stream/internal.h"
 
 #include <errno.h>
+#include <time.h>
 
 /* A source needs grace periods: from the first one on the stream has a fence. */
 int stream__need_fence(struct weir_stream *s)
@@ -49,6 +50,22 @@ uint64_t stream__ticket(struct weir_stream *s)
 		s->fence_err = fence__run(&s->fence);
 	note_delay(s);
 	return fence__newest_ns(&s->fence);
+}
+
+int stream__await_ticket(struct weir_stream *s, uint64_t since_ns)
+{
+	const struct timespec nap = {0, 500000};
+	int err = 0;
+
+	while (s->has_fence && fence__newest_ns(&s->fence) < since_ns && !err) {
+		if (!fence__is_served(&s->fence)) {
+			err = fence__run(&s->fence);
+			continue;
+		}
+		fence__request(&s->fence);
+		nanosleep(&nap, NULL);
+	}
+	return err;
 }
 
 /*

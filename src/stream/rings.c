@@ -41,6 +41,19 @@ int stream__room_for(struct weir_stream *s, uint32_t source)
 	return 0;
 }
 
+/* What is true of a stream by the rings that are in it. */
+static void count_kind(struct weir_stream *s, const struct ring *ring)
+{
+	s->all_numbered &= ring->kind == &ring_kind__numbered;
+	s->estimated |= ring->proof == PROOF_GRACE;
+	s->nr_on_demand += ring->proof == PROOF_SNAPSHOT;
+	/*
+	 * perf wakes at a mark in its ring, other people's programs when they like: what stands there
+	 * without a wake-up would wait for ever (F7).
+	 */
+	s->nr_quiet += ring->kind != &ring_kind__numbered && ring->proof != PROOF_SNAPSHOT;
+}
+
 /* Put a ring into the poll list, which goes by source: that is the order of ties. */
 void stream__list_ring(struct weir_stream *s, struct ring *ring)
 {
@@ -50,7 +63,7 @@ void stream__list_ring(struct weir_stream *s, struct ring *ring)
 		s->rings[i] = s->rings[i - 1];
 	s->rings[i] = ring;
 	s->by_source[ring->source] = ring;
-	s->all_numbered &= ring->kind == &ring_kind__numbered;
+	count_kind(s, ring);
 }
 
 void ring__free(struct ring *ring)
@@ -122,4 +135,9 @@ void stream__forget_from(struct weir_stream *s, uint32_t source)
 	}
 	s->nr_rings = kept;
 	s->nr_sources = source;
+	s->nr_quiet = s->nr_on_demand = 0;
+	s->all_numbered = true;
+	s->estimated = false;
+	for (size_t i = 0; i < kept; i++)
+		count_kind(s, s->rings[i]);
 }

@@ -84,6 +84,12 @@ static void drain_ring(struct weir_stream *s, struct ring *ring)
 	ring->kind->settle(s, ring, &reached);
 }
 
+void stream__drain_dead(struct weir_stream *s, struct ring *ring)
+{
+	ring->kind->snapshot(ring);
+	drain_ring(s, ring);
+}
+
 static uint64_t watermark(const struct weir_stream *s)
 {
 	uint64_t least_ns = s->t_ns;
@@ -167,6 +173,7 @@ static void chores(struct weir_stream *s)
 		add_step(s);
 	if (!s->memory_only) {
 		hotplug__look(&s->hotplug, stream__on_hotplug, s);
+		stream__retry_perf(s);
 		shake_hands(s);
 		s->guard_ns = s->guard_min_ns + clock__slew_guard_ns();
 	}
@@ -186,9 +193,14 @@ static void announce(struct weir_stream *s, uint64_t watermark_ns)
 
 static bool left_behind(const struct weir_stream *s)
 {
-	for (size_t i = 0; i < s->nr_rings; i++)
-		if (queue__count(&s->rings[i]->queue) || s->rings[i]->fifo.count)
+	for (size_t i = 0; i < s->nr_rings; i++) {
+		const struct ring *ring = s->rings[i];
+
+		/* What is behind the last snapshot waits for the next. */
+		if (ring->proof != PROOF_SNAPSHOT &&
+		    (queue__count(&ring->queue) || ring->fifo.count))
 			return true;
+	}
 	return s->first_notice != s->nr_notices;
 }
 

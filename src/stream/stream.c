@@ -66,6 +66,8 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 		ring__free(s->rings[i]);
 	for (size_t i = 0; i < s->nr_groups; i++)
 		source_rings__close(&s->groups[i]);
+	stream__free_perf(s);
+	stream__free_ringbufs(s);
 	for (size_t i = 0; i < s->nr_watches; i++)
 		misses__close(&s->watches[i].misses);
 	if (s->has_fence)

@@ -7,7 +7,7 @@
 /* As the ledger's JSON has them: they are a format, so they stand here a second time. */
 static const char *const names[] = {
 	"reserve_failed", "skipped", "unseen",	"throttled", "dead_event", "late",
-	"held",		  "broken",  "offline", "output",    "paused",
+	"held",		  "broken",  "offline", "output",    "paused",	   "overwritten",
 };
 
 static void test_names(void **state)

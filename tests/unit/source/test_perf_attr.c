@@ -21,6 +21,7 @@
 static char why[512], tracefs[64];
 static const struct reason reason = {why, sizeof(why)};
 static struct source_perf_event event;
+static enum weir_clock_id by_clock; /* the stream's */
 
 static void assert_says(const char *part)
 {
@@ -74,7 +75,10 @@ static int remove_tracefs(void **state)
 static int complete(const struct weir_perf_event *wanted, bool overwrite)
 {
 	why[0] = '\0';
-	return perf_attr__complete(&event, wanted, overwrite, RING, tracefs, &reason);
+	return perf_attr__complete(
+		&event, wanted,
+		&(struct perf_ring_shape){.bytes = RING, .overwrite = overwrite, .clock = by_clock},
+		tracefs, &reason);
 }
 
 static int complete_tracepoint(const char *name)
@@ -152,6 +156,27 @@ static void test_bpf_output(void **state)
 	assert_int_equal(complete_attr(&wanted, false), 0);
 	assert_int_equal(event.attr.sample_period, 1);
 	assert_true(event.attr.sample_type & PERF_SAMPLE_RAW);
+}
+
+/* The stream's clock, whichever it is, and no other. */
+static void test_clocks(void **state)
+{
+	struct perf_event_attr wanted = clock_attr();
+
+	by_clock = WEIR_CLOCK_BOOTTIME;
+	assert_int_equal(complete_attr(&wanted, false), 0);
+	assert_true(event.attr.use_clockid);
+	assert_int_equal(event.attr.clockid, CLOCK_BOOTTIME);
+	wanted.use_clockid = 1;
+	wanted.clockid = CLOCK_MONOTONIC;
+	assert_int_equal(complete_attr(&wanted, false), -EINVAL);
+	assert_says("'boottime'");
+	by_clock = WEIR_CLOCK_PERF;
+	assert_int_equal(complete_attr(&wanted, false), -EINVAL);
+	wanted = clock_attr();
+	assert_int_equal(complete_attr(&wanted, false), 0);
+	assert_false(event.attr.use_clockid);
+	by_clock = WEIR_CLOCK_MONOTONIC;
 }
 
 static void test_refused(void **state)
@@ -250,10 +275,11 @@ static void test_why_not_opened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_always),
-		cmocka_unit_test(test_overwrite),  cmocka_unit_test(test_bpf_output),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_other_sizes),
-		cmocka_unit_test(test_names),	   cmocka_unit_test(test_why_not_opened),
+		cmocka_unit_test(test_clocks),	       cmocka_unit_test(test_tracepoint),
+		cmocka_unit_test(test_always),	       cmocka_unit_test(test_overwrite),
+		cmocka_unit_test(test_bpf_output),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_other_sizes),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_why_not_opened),
 	};
 	int r = cmocka_run_group_tests(tests, make_tracefs, remove_tracefs);
 
