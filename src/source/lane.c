@@ -109,39 +109,21 @@ static void drain(struct lane *lane, const struct lane_snapshot *snapshot, uint6
 	__atomic_store_n(&lane->shared->tail, lane->ring.pos, __ATOMIC_RELEASE);
 }
 
-/* All numbers below `attempts` are finished: those that have not been seen are lost. */
-static void settle(struct lane *lane, uint64_t attempts)
+/* All numbers that the snapshot counts are finished: those that have not been seen are lost. */
+static void settle(struct lane *lane, const struct lane_snapshot *snapshot, uint64_t t_ns,
+		   const struct weir_lanes_reader *reader, void *ctx)
 {
-	if ((int64_t)(attempts - lane->ring.expect) <= 0)
-		return;
-	lane->missing += attempts - lane->ring.expect;
-	lane->ring.expect = attempts;
-	lane->open = true;
-}
+	uint64_t lost = snapshot->attempts - lane->ring.expect;
 
-/*
- * The newest T that holds; 0: none. One snapshot is kept until its numbers are finished, not the
- * newest, which would never be under a writer that is stopped again and again in the middle.
- */
-static uint64_t reach(struct lane *lane, const struct lane_snapshot *snapshot, uint64_t t_ns)
-{
-	uint64_t reached_ns = 0;
-
-	if (lane->held && (int64_t)(snapshot->finished - lane->held_attempts) >= 0) {
-		settle(lane, lane->held_attempts);
-		reached_ns = lane->held_t_ns;
-		lane->held = false;
+	if ((int64_t)lost > 0) {
+		lane->missing += lost;
+		lane->ring.expect = snapshot->attempts;
+		lane->open = true;
 	}
-	if ((int64_t)(snapshot->finished - snapshot->attempts) >= 0) {
-		settle(lane, snapshot->attempts);
-		return t_ns;
-	}
-	if (!lane->held) {
-		lane->held = true;
-		lane->held_t_ns = t_ns;
-		lane->held_attempts = snapshot->attempts;
-	}
-	return reached_ns;
+	if (lane->open && (lane->missing || t_ns > lane->known_ns))
+		tell_gap(lane, t_ns, reader, ctx);
+	else if (t_ns > lane->known_ns)
+		lane->known_ns = t_ns;
 }
 
 static void note_account(struct lane *lane, const struct lane_snapshot *snapshot, uint64_t fill)
@@ -167,15 +149,13 @@ uint64_t lane__tell(struct lane *lane, const struct lane_snapshot *snapshot, uin
 		    uint64_t now_ns, const struct weir_lanes_reader *reader, void *ctx)
 {
 	uint64_t fill = snapshot->head - lane->ring.pos, before = lane->account.delivered;
-	uint64_t known_ns = lane->known_ns, reached_ns, told;
+	uint64_t known_ns = lane->known_ns, told;
 
 	drain(lane, snapshot, now_ns, reader, ctx);
 	told = lane->account.delivered - before;
-	reached_ns = reach(lane, snapshot, t_ns);
-	if (lane->open && reached_ns && (lane->missing || reached_ns > lane->known_ns))
-		tell_gap(lane, reached_ns, reader, ctx);
-	else if (reached_ns > lane->known_ns)
-		lane->known_ns = reached_ns;
+	/* Else one is in flight, whose stamp may be from before T: the next poll will have it. */
+	if ((int64_t)(snapshot->finished - snapshot->attempts) >= 0)
+		settle(lane, snapshot, t_ns, reader, ctx);
 	if (lane->known_ns > known_ns)
 		reader->watermark(ctx, lane->cpu, lane->known_ns, is_away(snapshot, told));
 	note_account(lane, snapshot, fill);

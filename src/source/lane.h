@@ -20,9 +20,6 @@ struct lane {
 	 * whichever is later.
 	 */
 	uint64_t known_ns;
-	/* The oldest snapshot of which a number may not have been finished; held: there is one. */
-	uint64_t held_t_ns, held_attempts;
-	bool held;
 	bool open;	  /* something was lost behind the last record: who knows what it was */
 	uint64_t missing; /* numbers lost there that no gap has told yet */
 	struct weir_lane_account account;
