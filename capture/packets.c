@@ -118,11 +118,12 @@ static void fill_head(const struct capture *c, const struct packets *p, struct c
 }
 
 /* Carries what was lost so far. `discarded`: without what the open packet adds. */
-static int write_empty(struct capture *c, struct packets *p, uint64_t discarded, uint64_t end_ns)
+static int write_empty(struct capture *c, struct packets *p, uint64_t discarded, uint64_t at_ns)
 {
 	struct capture_packet head;
 
-	fill_head(c, p, &head, end_ns);
+	fill_head(c, p, &head, at_ns);
+	head.begin_ns = at_ns;
 	/* Where that could not be told, the end of the part before has told it: it only grows. */
 	head.discarded = discarded > p->told ? discarded : p->told;
 	head.checksum = crc__32c(0, &head, sizeof(head));
@@ -144,10 +145,8 @@ static int open_file(struct capture *c, struct packets *p, uint64_t discarded)
 		       0600);
 	if (p->fd < 0)
 		return -errno;
-	if (p->begin_ns < c->part_start_ns)
-		p->begin_ns = c->part_start_ns;
 	p->file_bytes = 0;
-	err = write_empty(c, p, discarded, p->begin_ns);
+	err = write_empty(c, p, discarded, p->first_ns);
 	if (!err && renameat(c->dir_fd, hidden, c->dir_fd, name))
 		err = -errno;
 	if (err) {
@@ -202,7 +201,7 @@ static void drop_record(struct capture *c, struct packets *p, const struct weir_
 	uint32_t ring = type <= WEIR_T_LIFE_MAX ? CAPTURE_RING_LIFE : CAPTURE_RING_CPU;
 	uint64_t seq = widen(p->seq[ring], head->seq);
 	const struct capture_gap gap = {
-		.from_ns = p->begin_ns,
+		.from_ns = p->prev_end_ns,
 		.to_ns = p->end_ns,
 		.lost = 1,
 		.seq = seq,
@@ -272,12 +271,30 @@ static void tell_pending(struct capture *c, struct packets *p)
 	}
 }
 
+/*
+ * Where the next packet may begin. No two begin at the same time: babeltrace2 sorts the packets of
+ * several files by that, and turns equal ones round.
+ */
+static uint64_t next_begin(const struct packets *p)
+{
+	return p->prev_end_ns > p->begin_ns ? p->prev_end_ns : p->begin_ns + 1;
+}
+
 static void open_packet(struct capture *c, struct packets *p)
 {
+	uint64_t begin_ns = next_begin(p);
+
+	if (p->fd < 0) {
+		p->first_ns = begin_ns > c->part_start_ns ? begin_ns : c->part_start_ns;
+		begin_ns = p->first_ns + 1;
+	}
 	p->at = HEAD_BYTES;
 	p->records = 0;
-	if (p->end_ns < p->begin_ns)
-		p->end_ns = p->begin_ns;
+	p->begin_ns = begin_ns;
+	if (c->position_ns < begin_ns)
+		c->position_ns = begin_ns;
+	if (p->end_ns < begin_ns)
+		p->end_ns = begin_ns;
 	if (p->has_pending)
 		tell_pending(c, p);
 }
@@ -347,7 +364,7 @@ void packets__close(struct capture *c, struct packets *p, uint64_t end_ns)
 		return;
 	}
 	c->records += p->records;
-	p->begin_ns = end_ns;
+	p->prev_end_ns = end_ns;
 	p->at = 0;
 }
 
@@ -359,10 +376,12 @@ void packets__end_file(struct capture *c, struct packets *p, uint64_t end_ns)
 		drop_packet(c, p);
 	if (p->fd < 0)
 		return;
-	if (end_ns < p->begin_ns)
-		end_ns = p->begin_ns;
+	if (end_ns < next_begin(p))
+		end_ns = next_begin(p);
 	if (!c->no_room && !write_empty(c, p, p->discarded, end_ns))
-		p->begin_ns = end_ns;
+		p->begin_ns = p->prev_end_ns = end_ns;
+	if (c->position_ns < end_ns)
+		c->position_ns = end_ns;
 	close(p->fd);
 	p->fd = -1;
 }
@@ -372,6 +391,7 @@ char *packets__append_slowly(struct capture *c, struct packets *p, const struct 
 {
 	/* What pending gaps take stands in front of it, in the worst case. */
 	size_t most = c->packet_bytes - HEAD_BYTES - sizeof(*head) - sizeof(p->pending);
+	struct weir_record moved = *head;
 
 	if (len > most)
 		return NULL;
@@ -379,7 +399,10 @@ char *packets__append_slowly(struct capture *c, struct packets *p, const struct 
 	if (p->at)
 		drop_packet(c, p);
 	open_packet(c, p);
-	return packets__append(c, p, head, len);
+	/* Of the probes' records none is: a full packet of them takes longer than a nanosecond. */
+	if (moved.stamp < p->begin_ns)
+		moved.stamp = p->begin_ns;
+	return packets__append(c, p, &moved, len);
 }
 
 void packets__gap(struct capture *c, struct packets *p, const struct capture_gap *gap,

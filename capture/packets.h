@@ -52,8 +52,10 @@ struct packets {
 	char *buf; /* capture.packet_bytes */
 	size_t at; /* where the open packet ends; 0: none is open */
 	uint32_t records;
-	uint64_t begin_ns; /* end of the last packet in the file */
-	uint64_t end_ns;   /* stamp of the last record */
+	uint64_t first_ns;    /* of the empty packet that is to stand before this, in a new file */
+	uint64_t begin_ns;    /* of the open packet, or of the last one */
+	uint64_t prev_end_ns; /* of the last packet in a file */
+	uint64_t end_ns;      /* stamp of the last record */
 	uint64_t discarded;
 	uint64_t told; /* of that, what the last packet in a file has */
 	uint64_t number;
