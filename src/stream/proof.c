@@ -79,7 +79,8 @@ void stream__ask_for_ticket(struct weir_stream *s)
 	if (!s->has_fence || !fence__is_served(&s->fence))
 		return;
 	newest_ns = fence__newest_ns(&s->fence);
-	if (s->flowing || s->t_ns - newest_ns >= CHORES_INTERVAL_NS)
+	/* One may have been done since T was read: then it is newer. */
+	if (s->flowing || s->t_ns >= newest_ns + CHORES_INTERVAL_NS)
 		fence__request(&s->fence);
 }
 
