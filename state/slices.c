@@ -10,7 +10,6 @@ void slices__begin(struct slices *slices, uint32_t cpu, uint64_t begin_ns)
 	*slices = (struct slices){
 		.cpu = cpu,
 		.begin_ns = begin_ns,
-		.since_ns = begin_ns,
 		.billed_ns = begin_ns,
 	};
 }
@@ -49,8 +48,6 @@ void slices__switch(struct slices *slices, uint64_t stamp_ns, enum slice_of of,
 
 void slices__lose(struct slices *slices, uint64_t from_ns)
 {
-	if (slices->of == SLICE_GAP)
-		return;
 	if (from_ns < slices->since_ns)
 		from_ns = slices->since_ns;
 	slices__switch(slices, from_ns, SLICE_GAP, NULL);

@@ -27,7 +27,7 @@ struct slices {
 	enum slice_of of;
 	struct account *owner; /* of a task's slice; borrowed */
 	uint64_t begin_ns;
-	uint64_t since_ns; /* of the open slice */
+	uint64_t since_ns; /* of the open slice, which can be older than the accounts */
 	uint64_t billed_ns;
 	struct account tasks, idle, gap; /* tasks: all that owners were billed for on this CPU */
 };

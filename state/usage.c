@@ -297,8 +297,7 @@ static void lean_leave(struct usage *usage, struct usage_cpu *cpu, const struct 
 /* The totals of who began while we looked began at 0; if it had an account before, that has told. */
 static void expect_totals(struct usage *usage, struct runner *runner)
 {
-	if (runner->last_cpu >= 0 || runner->flags & RUNNER_HAS_TOTALS ||
-	    runner->start_ns <= usage->begin_ns || usage->runners.evicted)
+	if (runner->last_cpu >= 0 || runner->start_ns <= usage->begin_ns || usage->runners.evicted)
 		return;
 	runner->flags |= RUNNER_HAS_TOTALS;
 	runner->totals = 0;
@@ -377,7 +376,6 @@ void usage__gap(struct usage *usage, int id, uint64_t from_ns, uint64_t to_ns, u
 		return;
 	}
 	lose(usage, cpu, from_ns, to_ns);
-	cpu->has_seq = false;
 }
 
 void usage__watermark(struct usage *usage, int id, uint64_t watermark_ns, bool away)

@@ -234,6 +234,38 @@ static void test_late_gap(void **state)
 	assert_int_equal(idle_of(snapshot, 1), 100);
 }
 
+/* Its bounds are as narrow as could be proved, and may lie before a switch that was seen. */
+static void test_wide_gap(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 10);
+	sw(1, 10, 0, 7);
+	sw(1, 30, 7, 8);
+	feed__lost(&feed, 1, 20, 50, 1);
+	sw(1, 50, 9, 0);
+	snapshot = take(60);
+	assert_int_equal(time_of(snapshot, 7), 20);
+	assert_int_equal(gap_of(snapshot, 1), 20);
+	assert_int_equal(idle_of(snapshot, 1), 10);
+}
+
+static void test_slice_from_before(void **state)
+{
+	const struct usage_snapshot *snapshot;
+
+	(void)state;
+	usage__begin(feed.usage, 40);
+	feed__seed(&feed, 1, 30, 9);
+	sw(1, 35, 9, 8);
+	sw(1, 50, 8, 0);
+	snapshot = take(60);
+	assert_int_equal(time_of(snapshot, 9), 0);
+	assert_int_equal(time_of(snapshot, 8), 10);
+	assert_int_equal(gap_of(snapshot, 1), 0);
+}
+
 static void test_gap_goes_on(void **state)
 {
 	(void)state;
@@ -362,6 +394,11 @@ static void test_a17_rename(void **state)
 	assert_int_equal(time_of(snapshot, 70), feed.lean ? 30 : 20);
 	assert_int_equal(thread(snapshot, 70)->state, USAGE_SLEEPING);
 	assert_int_equal(thread(snapshot, 72)->state, USAGE_EXITED);
+	/* That the old leader has ended is told later than who has taken its place. */
+	exited(13, 70, 70, 5, false);
+	snapshot = take(3000000000);
+	assert_int_equal(thread(snapshot, 70)->state, USAGE_SLEEPING);
+	assert_null(feed__row(snapshot, USAGE_THREAD, 72, 0));
 }
 
 static void test_a18_unseen(void **state)
@@ -762,6 +799,7 @@ static void test_totals_wrap(void **state)
 /* The totals are the thread's, under whichever name. */
 static void test_totals_renamed(void **state)
 {
+	struct weir_lean_counted renamed;
 	const struct usage_row *row;
 
 	(void)state;
@@ -771,13 +809,17 @@ static void test_totals_renamed(void **state)
 	leaves(1, 10, 72, 0, 0);
 	leaves(1, 20, 0, 0, 100);
 	leaves(1, 30, 72, 0, 0);
-	feed__switch(&feed, 1, 40, 70, 0, FEED_SLEEPS | FEED_RENAMED);
+	renamed.lean = feed__lean(&feed, 1, 40, 0, FEED_SLEEPS | FEED_RENAMED);
+	renamed.lean.flags &= (uint16_t)~WEIR_LEAN_NO_TOTALS;
+	renamed.lean.prev_totals = 103;
+	feed__record(&feed, 1, &renamed, sizeof(renamed.lean));
 	leaves(1, 50, 70, 0, 0);
 	leaves(1, 60, 0, 0, 110);
-	leaves(1, 70, 70, 0, 0);
-	leaves(1, 80, 0, 0, 130);
 	row = thread(take(90), 70);
-	assert_int_equal(row->delays->max_ns, 20);
+	assert_int_equal(row->now.wait_ns, 10);
+	assert_int_equal(row->delays->count, 2);
+	assert_int_equal(row->delays->max_ns, 7);
+	assert_int_equal(row->now.waits_unknown, 0);
 }
 
 /* ---- who is gone ------------------------------------------------------------------------------ */
@@ -838,6 +880,8 @@ static void test_memory_cap(void **state)
 	feed.usage = usage__new(NULL, cap);
 	usage__begin(feed.usage, 10);
 	sw(1, 10, 5, 0);
+	/* It runs all the time, and is not let go of for want of memory. */
+	sw(0, 10, 5, 6);
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t tid = 10; tid < 4000; tid++) {
 			feed.start_ns[tid] = at + 1;
@@ -848,7 +892,9 @@ static void test_memory_cap(void **state)
 		}
 		snapshot = take(at);
 		assert_true(snapshot->bytes <= cap);
-		assert_int_equal(total_of_all(snapshot), (round + 1) * 3990 * 2);
+		assert_int_equal(total_of_all(snapshot),
+				 (round + 1) * 3990 * 2 + (int64_t)(at - 10));
+		assert_int_equal(thread(snapshot, 6)->total.time_ns, at - 10);
 	}
 	assert_true(snapshot->evicted > 0);
 }
@@ -891,6 +937,8 @@ int main(void)
 		BOTH("pinned for three seconds", test_pinned_for_3_seconds),
 		BOTH("a late stamp", test_late_stamp),
 		BOTH("a late gap", test_late_gap),
+		BOTH("a gap with wide bounds", test_wide_gap),
+		BOTH("a slice from before the beginning", test_slice_from_before),
 		BOTH("a gap goes on", test_gap_goes_on),
 		BOTH("A8 a pid is used again", test_a8_pid_reuse),
 		BOTH("A16 the last switch after the exit", test_a16_last_switch_after_exit),
