@@ -8,15 +8,31 @@
 
 #define NSEC_PER_SEC 1000000000
 
-/* `name = value;` on a line of its own; the value without quotes, but with its escapes. */
+/* `name = value`, the value without quotes, but with its escapes. */
 struct line {
 	const char *name, *value;
 	size_t name_len, value_len;
 };
 
+/* Where a statement ends: what begins, ends or parts one, outside of a string. */
+static const char *statement_end(const char *at, const char *end)
+{
+	bool quoted = false;
+
+	for (; at < end; at++) {
+		if (quoted && *at == '\\' && at + 1 < end)
+			at++;
+		else if (*at == '"')
+			quoted = !quoted;
+		else if (!quoted && (*at == ';' || *at == '{' || *at == '}'))
+			break;
+	}
+	return at;
+}
+
 static bool is_space(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static bool split(const char *at, const char *end, struct line *line)
@@ -28,9 +44,8 @@ static bool split(const char *at, const char *end, struct line *line)
 	while (end > at && is_space(end[-1]))
 		end--;
 	equals = memchr(at, '=', (size_t)(end - at));
-	if (!equals || end[-1] != ';')
+	if (!equals)
 		return false;
-	end--;
 	value = equals + 1;
 	while (value < end && is_space(*value))
 		value++;
@@ -62,6 +77,34 @@ static bool number(const struct line *line, int64_t *out)
 	return !*end && !errno;
 }
 
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* \xNN is a byte that is no UTF-8, and a backslash is doubled: what the strings were before. */
+static void decode(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		if (text[0] == '\\' && text[1] == 'x' && hex_digit(text[2]) >= 0 &&
+		    hex_digit(text[3]) >= 0) {
+			*to = (char)(hex_digit(text[2]) << 4 | hex_digit(text[3]));
+			to += *to != '\0';
+			text += 4;
+			continue;
+		}
+		if (text[0] == '\\' && text[1] == '\\')
+			text++;
+		*to++ = *text++;
+	}
+	*to = '\0';
+}
+
 /* Without C's escapes. A lone backslash at the end is one. */
 static void unescape(const struct line *line, char *to, size_t size)
 {
@@ -77,14 +120,7 @@ static void unescape(const struct line *line, char *to, size_t size)
 		to[n++] = c;
 	}
 	to[n] = '\0';
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	decode(to);
 }
 
 static bool parse_uuid(const struct line *line, uint8_t uuid[16])
@@ -166,6 +202,8 @@ static int take_line(struct parsing *p, const struct line *line)
 		take_u32(line, &env->nr_cpus);
 	else if (is_named(line, "selected_types"))
 		take_u32(line, &env->selected_types);
+	else if (is_named(line, "command_pid"))
+		take_u32(line, &env->command_pid);
 	else if (is_named(line, "offset_s"))
 		number(line, &p->offset_s);
 	else if (is_named(line, "offset"))
@@ -183,8 +221,7 @@ int env__parse(const char *text, size_t len, struct reader_env *env, char **comm
 	int err = 0;
 
 	while (text < end && !err) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = newline ? newline : end;
+		const char *stop = statement_end(text, end);
 
 		if (split(text, stop, &line))
 			err = take_line(&p, &line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* env.h - the lines of a capture's metadata that its reader needs; of CTF's grammar it knows nothing. */
+/* env.h - the statements of a capture's metadata that its reader needs; of CTF's grammar it knows nothing. */
 #ifndef WEIR_CAPTURE_ENV_H
 #define WEIR_CAPTURE_ENV_H
 

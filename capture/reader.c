@@ -717,3 +717,14 @@ int reader__packet(struct reader *r, size_t stream, size_t packet, void *buf)
 		return -EBADMSG;
 	return 0;
 }
+
+int reader__bytes(struct reader *r, size_t stream, size_t file, uint64_t offset, void *buf,
+		  size_t len)
+{
+	int err = open_file(r, stream, file);
+	ssize_t n = err ? err : store__read(&r->open[stream].store, buf, len, offset);
+
+	if (n < 0)
+		return (int)n;
+	return n == (ssize_t)len ? 0 : -ENODATA;
+}

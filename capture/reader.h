@@ -28,7 +28,8 @@ struct reader_env {
 	uint32_t selected_types; /* bit 1 << enum weir_type */
 	int64_t wall_offset_ns;	 /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char boot_id[40], hostname[72], sysname[72], release[72], version[40];
-	const char *command;
+	const char *command;  /* NULL: not told */
+	uint32_t command_pid; /* of the COMMAND that was recorded; 0: none */
 };
 
 struct reader_packet {
@@ -98,5 +99,9 @@ const char *reader__path(const struct reader *reader);
  * each other, each best in order.
  */
 int reader__packet(struct reader *reader, size_t stream, size_t packet, void *buf);
+
+/* Plain bytes of a file, whatever they are. 0 or -errno; -ENODATA: there are not so many. */
+int reader__bytes(struct reader *reader, size_t stream, size_t file, uint64_t offset, void *buf,
+		  size_t len);
 
 #endif /* WEIR_CAPTURE_READER_H */

@@ -4,6 +4,7 @@
 #define WEIR_CLI_COMMANDS_H
 
 int cmd_doctor(int argc, char **argv);
+int cmd_info(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

@@ -17,7 +17,8 @@ static const struct {
 	{"trace", cmd_trace, "the kernel's events, in true time order, as they happen"},
 	{"record", cmd_record, "the same into a capture: files that other tools read as well"},
 	{"replay", cmd_replay, "a capture, as trace would have printed it"},
-	{"verify", cmd_verify, "check a trace in JSON: order, gaps, numbers"},
+	{"info", cmd_info, "what a capture is: of what, when, how much, what it lost"},
+	{"verify", cmd_verify, "check a trace in JSON, or a capture: order, gaps, numbers"},
 	{"doctor", cmd_doctor, "what this kernel and your rights allow, and the way out"},
 };
 

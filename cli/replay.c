@@ -294,6 +294,8 @@ static bool open_viewer(struct replay *r)
 		return false;
 	r->viewer.types = r->selection.types & reader__env(r->reader)->selected_types;
 	r->viewer.max_events = r->opts.max_events;
+	if (!r->range.from_ns)
+		r->viewer.command_pid = reader__env(r->reader)->command_pid;
 	if (r->picked.pids || r->picked.calls || r->picked.from_ns || r->opts.filter.user) {
 		r->viewer.wants = picked__wants;
 		r->viewer.ctx = &r->picked;

@@ -7,6 +7,7 @@
  * the trace. Must not know: the rules (judge.c), nor anything of how a trace is made: it judges weir,
  * so it shares no code with what it judges, but for the names of causes.
  */
+#include "cli/capture_verify.h"
 #include "cli/commands.h"
 #include "cli/judge.h"
 #include "cli/lines.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES	 (8u << 20) /* a record is 64 KiB, and a byte of it at most 6 of JSON */
@@ -34,7 +36,7 @@ enum status {
 
 struct verify_options {
 	const char *ledger;
-	bool complete, quiet;
+	bool complete, repair, quiet;
 	const char *file, *label; /* the operand, and what messages call it */
 };
 
@@ -43,6 +45,9 @@ static const struct option_def verify_options[] = {
 	 "compare with the account that weir trace --ledger FILE wrote"},
 	{0, "complete", OPTION_FLAG, OPTION_AT(struct verify_options, complete), NULL,
 	 "every number of every source has to be there (see below)"},
+	{0, "repair", OPTION_FLAG, OPTION_AT(struct verify_options, repair), NULL,
+	 "of a capture: first cut off what a kill or a full disk has torn at\n"
+	 "its files' ends, so that other readers open it, and say what"},
 	{'q', "quiet", OPTION_FLAG, OPTION_AT(struct verify_options, quiet), NULL,
 	 "no summary; a broken promise is still named"},
 	{0},
@@ -50,11 +55,12 @@ static const struct option_def verify_options[] = {
 
 static const struct command_def verify_command = {
 	.name = "verify",
-	.synopsis = "[OPTION]... [FILE|-]",
+	.synopsis = "[OPTION]... [FILE|-|DIR]",
 	.about =
 		"Reads a trace (weir trace --format json) from FILE or standard input and checks it\n"
 		"against what weir promises. Stops at the first line that breaks a promise, and says\n"
-		"which one.",
+		"which one. Of a capture (weir record), DIR, it checks each packet first, names all that\n"
+		"is wrong, and then checks what comes out of it.",
 	.after =
 		"What is checked:\n"
 		"  format        Each line is one JSON object with the keys that its kind of event has.\n"
@@ -83,10 +89,16 @@ static const struct command_def verify_command = {
 		"its stamp gives later numbers earlier stamps. A number that comes twice is noticed among\n"
 		"the last 16384 of its source; totals are exact over any distance.\n"
 		"\n"
+		"What is checked of a capture: packets are whole, follow each other in number and time, and\n"
+		"hold records in order; each file begins with an empty one; what other readers are told\n"
+		"was lost is what the gaps say; and where it was closed, each source's account is what is\n"
+		"there. One that was cut off by a kill is no error by itself; a torn packet is one.\n"
+		"\n"
 		"Examples:\n"
 		"  sudo weir trace --format json --duration 5 | weir verify\n"
 		"  sudo weir trace --format json -o t.json --ledger l.json --duration 5\n"
 		"  weir verify --ledger l.json t.json\n"
+		"  weir verify --repair capture\n"
 		"\n"
 		"Exit status: 0 all promises kept; 1 one is broken (FILE:LINE and which, on standard error);\n"
 		"2 no verdict: wrong usage, or a file that can't be read.",
@@ -824,6 +836,24 @@ static enum status verify(struct judge *judge, const struct verify_options *opts
 	return status;
 }
 
+static bool is_folder(const char *file)
+{
+	struct stat st;
+
+	return strcmp(file, "-") != 0 && !stat(file, &st) && S_ISDIR(st.st_mode);
+}
+
+static int verify_capture(const struct verify_options *opts)
+{
+	const struct capture_verify_options capture = {
+		.complete = opts->complete, .repair = opts->repair, .quiet = opts->quiet};
+
+	if (!opts->ledger)
+		return capture_verify(&verify_command, opts->file, &capture);
+	SAY("--ledger is for traces in JSON: a capture has its own account");
+	return NO_VERDICT;
+}
+
 int cmd_verify(int argc, char **argv)
 {
 	struct verify_options opts = {0};
@@ -839,6 +869,12 @@ int cmd_verify(int argc, char **argv)
 	}
 	opts.file = operand < argc ? argv[operand] : "-";
 	opts.label = strcmp(opts.file, "-") ? opts.file : "standard input";
+	if (is_folder(opts.file))
+		return verify_capture(&opts);
+	if (opts.repair) {
+		SAY("--repair is for captures: %s is no folder", opts.label);
+		return NO_VERDICT;
+	}
 	judge = judge__new();
 	if (!judge)
 		return say_unreadable(opts.label);

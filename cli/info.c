@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * info.c - `weir info`: what a capture is: of what, when, how long, how much, and what it lost.
+ */
+#include "capture/survey.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "sinks/json.h"
+#include "sinks/out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NSEC_PER_SEC 1000000000ll
+
+struct info_options {
+	bool json;
+};
+
+struct info {
+	struct info_options opts;
+	const char *path;
+	struct reader *reader;
+	struct survey survey;
+	uint64_t flaws;
+};
+
+static const struct option_def info_options[] = {
+	{'j', "json", OPTION_FLAG, OPTION_AT(struct info_options, json), NULL,
+	 "as one JSON object"},
+	{0},
+};
+
+static const struct command_def info_command = {
+	.name = "info",
+	.synopsis = "[OPTION]... DIR",
+	.about = "Tells what a capture is: of which machine and command, when, how long, how many\n"
+		 "events of which kind and CPU, what was lost, and whether it is whole.",
+	.after = "Exit status: 0 done, 1 it cannot be read, 2 wrong usage.",
+	.options = info_options,
+};
+
+#define SAY(...) say(&info_command, __VA_ARGS__)
+
+static void count_flaw(void *ctx, const char *file, uint64_t offset, const char *text)
+{
+	struct info *info = ctx;
+
+	info->flaws++;
+}
+
+static uint64_t sum_of(const struct survey *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int type = 0; type < FIELDS_TYPES; type++)
+		sum += s->types[type];
+	return sum;
+}
+
+static uint64_t cpu_records(const struct survey_cpu *cpu)
+{
+	return cpu->ring[CAPTURE_RING_LIFE].records + cpu->ring[CAPTURE_RING_CPU].records;
+}
+
+static uint64_t cpu_lost(const struct survey_cpu *cpu, int cause)
+{
+	return cpu->ring[CAPTURE_RING_LIFE].lost[cause] + cpu->ring[CAPTURE_RING_CPU].lost[cause];
+}
+
+static uint64_t cpu_lost_all(const struct survey_cpu *cpu)
+{
+	uint64_t sum = 0;
+
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		sum += cpu_lost(cpu, cause);
+	return sum;
+}
+
+static int64_t wall_ns(const struct survey *s, uint64_t stamp_ns)
+{
+	return (int64_t)(stamp_ns + (uint64_t)s->wall_offset_ns);
+}
+
+/* ---- for people ------------------------------------------------------------------------------- */
+
+static void print_time(const char *what, int64_t ns)
+{
+	time_t seconds = ns / NSEC_PER_SEC;
+	char text[64];
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("%-9s %s.%09lld\n", what, text, (long long)(ns % NSEC_PER_SEC));
+}
+
+static void print_bytes(const char *what, const char *bytes)
+{
+	printf("%-9s ", what);
+	for (; bytes && *bytes; bytes++) {
+		unsigned char c = (unsigned char)*bytes;
+
+		/* It goes to a terminal, and comes from a file. */
+		if (c < ' ' || c == 0x7f)
+			printf("\\x%02x", c);
+		else
+			putchar(c);
+	}
+	putchar('\n');
+}
+
+static void print_lost(const struct survey *s)
+{
+	bool any = false;
+
+	printf("lost     ");
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
+		const char *name = weir_cause__name((enum weir_cause)cause);
+
+		if (s->bound[cause] == WEIR_BOUND_UNKNOWN)
+			printf(" %s unknown", name);
+		else if (s->lost[cause])
+			printf(" %s %s%" PRIu64, name,
+			       s->bound[cause] == WEIR_BOUND_AT_MOST ? "at most " : "",
+			       s->lost[cause]);
+		else
+			continue;
+		any = true;
+	}
+	puts(any ? "" : " nothing");
+}
+
+static void print_counts(const struct survey *s)
+{
+	printf("events    %" PRIu64, sum_of(s));
+	if (s->late)
+		printf(", %" PRIu64 " late", s->late);
+	if (s->steps)
+		printf("; %" PRIu64 " clock steps", s->steps);
+	putchar('\n');
+	for (unsigned int type = 0; type < FIELDS_TYPES; type++)
+		if (s->types[type])
+			printf("  %-16s %12" PRIu64 "%s\n", fields__find(type)->event,
+			       s->types[type],
+			       type == WEIR_T_SIGNAL_GENERATE  ? "  generated"
+			       : type == WEIR_T_SIGNAL_DELIVER ? "  delivered"
+							       : "");
+	for (size_t i = 0; i < s->nr_cpus; i++) {
+		uint64_t lost = cpu_lost_all(&s->cpus[i]);
+
+		printf("  CPU %-12u %12" PRIu64, s->cpus[i].cpu, cpu_records(&s->cpus[i]));
+		if (lost)
+			printf("  lost %" PRIu64, lost);
+		putchar('\n');
+	}
+}
+
+static void print_text(const struct info *info)
+{
+	const struct reader_env *env = reader__env(info->reader);
+	const struct survey *s = &info->survey;
+
+	print_bytes("host", env->hostname);
+	printf("%-9s %s %s\n", "kernel", env->sysname, env->release);
+	print_bytes("command", env->command);
+	printf("%-9s %s, layout %u\n", "weir", env->version, env->layout);
+	print_time("begin", wall_ns(s, s->begin_ns));
+	print_time("end", wall_ns(s, s->end_ns));
+	printf("%-9s %.9f s\n", "duration", (double)(s->end_ns - s->begin_ns) / 1e9);
+	printf("%-9s %.1f MiB, %" PRIu64 " packets, part%s %u", "size", (double)s->bytes / 1048576,
+	       s->packets, s->last_part > s->first_part ? "s" : "", s->first_part);
+	if (s->last_part > s->first_part)
+		printf(" to %u", s->last_part);
+	putchar('\n');
+	print_counts(s);
+	print_lost(s);
+	printf("%-9s %s\n", "state",
+	       info->flaws	   ? "damaged: 'weir verify' tells where"
+	       : !s->closed	   ? "cut off: of its last second some may be missing"
+	       : s->first_part > 1 ? "whole, but for the oldest parts, which were given up"
+				   : "whole");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static void key(struct out *out, const char *name)
+{
+	out__str(out, ",\"");
+	out__str(out, name);
+	out__str(out, "\":");
+}
+
+static void put_text(struct out *out, const char *name, const char *value)
+{
+	key(out, name);
+	json__string(out, value ? value : "", value ? strlen(value) : 0);
+}
+
+static void put_number(struct out *out, const char *name, uint64_t value)
+{
+	key(out, name);
+	out__u64(out, value);
+}
+
+static void put_stamp(struct out *out, const char *name, uint64_t value)
+{
+	key(out, name);
+	out__char(out, '"');
+	out__u64(out, value);
+	out__char(out, '"');
+}
+
+/* 2025-09-09T10:05:45.123456789Z */
+static void put_time(struct out *out, const char *name, int64_t ns)
+{
+	time_t seconds = ns / NSEC_PER_SEC;
+	char date[32], text[64];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, sizeof(text), "%s.%09lldZ", date, (long long)(ns % NSEC_PER_SEC));
+	put_text(out, name, text);
+}
+
+static void put_types(struct out *out, const struct survey *s)
+{
+	const char *between = "";
+
+	key(out, "types");
+	out__char(out, '{');
+	for (unsigned int type = 0; type < FIELDS_TYPES; type++) {
+		if (!s->types[type])
+			continue;
+		out__str(out, between);
+		out__char(out, '"');
+		out__str(out, fields__find(type)->event);
+		if (type == WEIR_T_SIGNAL_GENERATE || type == WEIR_T_SIGNAL_DELIVER)
+			out__str(out, type == WEIR_T_SIGNAL_GENERATE ? "_generated" : "_delivered");
+		out__str(out, "\":");
+		out__u64(out, s->types[type]);
+		between = ",";
+	}
+	out__char(out, '}');
+}
+
+static void put_cpus(struct out *out, const struct survey *s)
+{
+	key(out, "cpus");
+	out__char(out, '[');
+	for (size_t i = 0; i < s->nr_cpus; i++) {
+		out__str(out, i ? ",{\"cpu\":" : "{\"cpu\":");
+		out__u64(out, s->cpus[i].cpu);
+		put_number(out, "events", cpu_records(&s->cpus[i]));
+		put_number(out, "lost", cpu_lost_all(&s->cpus[i]));
+		out__char(out, '}');
+	}
+	out__char(out, ']');
+}
+
+static void put_lost(struct out *out, const struct survey *s)
+{
+	const char *between = "";
+
+	key(out, "lost");
+	out__char(out, '{');
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
+		if (!s->lost[cause] && s->bound[cause] != WEIR_BOUND_UNKNOWN)
+			continue;
+		out__str(out, between);
+		out__char(out, '"');
+		out__str(out, weir_cause__name((enum weir_cause)cause));
+		out__str(out, "\":");
+		if (s->bound[cause] == WEIR_BOUND_UNKNOWN)
+			out__str(out, "null");
+		else
+			out__u64(out, s->lost[cause]);
+		between = ",";
+	}
+	out__char(out, '}');
+}
+
+static void put_flag(struct out *out, const char *name, bool value)
+{
+	key(out, name);
+	out__str(out, value ? "true" : "false");
+}
+
+static int print_json(const struct info *info)
+{
+	const struct reader_env *env = reader__env(info->reader);
+	const struct survey *s = &info->survey;
+	struct out *out = out__new(STDOUT_FILENO, 0, NULL, 0);
+	int err;
+
+	if (!out)
+		return -1;
+	out__str(out, "{\"layout\":");
+	out__u64(out, env->layout);
+	put_text(out, "host", env->hostname);
+	put_text(out, "sysname", env->sysname);
+	put_text(out, "kernel", env->release);
+	put_text(out, "weir", env->version);
+	put_text(out, "command", env->command);
+	put_text(out, "boot_id", env->boot_id);
+	put_stamp(out, "begin", s->begin_ns);
+	put_stamp(out, "end", s->end_ns);
+	put_time(out, "begin_time", wall_ns(s, s->begin_ns));
+	put_time(out, "end_time", wall_ns(s, s->end_ns));
+	put_stamp(out, "complete_to", s->complete_ns);
+	put_number(out, "bytes", s->bytes);
+	put_number(out, "packets", s->packets);
+	put_number(out, "first_part", s->first_part);
+	put_number(out, "last_part", s->last_part);
+	put_number(out, "events", sum_of(s));
+	put_number(out, "late", s->late);
+	put_number(out, "gaps", s->gaps);
+	put_number(out, "clock_steps", s->steps);
+	put_types(out, s);
+	put_cpus(out, s);
+	put_lost(out, s);
+	put_flag(out, "closed", s->closed);
+	put_number(out, "flaws", info->flaws);
+	out__str(out, "}\n");
+	out__end(out, false, 0);
+	err = out__flush(out);
+	out__free(out);
+	return err;
+}
+
+static int print(const struct info *info)
+{
+	if (info->opts.json)
+		return print_json(info);
+	print_text(info);
+	return fflush(stdout) ? -1 : 0;
+}
+
+static int run(struct info *info)
+{
+	char err[512];
+	int failed;
+
+	info->reader = reader__open(info->path, err, sizeof(err));
+	if (!info->reader) {
+		SAY("%s", err);
+		return EXIT_FAILED;
+	}
+	failed = survey__take(info->reader, &info->survey, count_flaw, info);
+	if (failed)
+		SAY("out of memory");
+	else
+		failed = print(info);
+	survey__free(&info->survey);
+	reader__close(info->reader);
+	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static struct info info;
+	int status, operand;
+
+	operand = options__parse(&info_command, argc, argv, &info.opts, &status);
+	if (operand < 0)
+		return status;
+	if (argc - operand != 1) {
+		SAY("one capture at a time: DIR");
+		return EXIT_USAGE;
+	}
+	info.path = argv[operand];
+	return run(&info);
+}
