@@ -112,6 +112,41 @@ int parts__add(struct parts *parts, const struct part *part)
 	return 0;
 }
 
+void parts__shrink(struct parts *parts, uint32_t number, uint64_t by)
+{
+	for (size_t i = 0; i < parts->nr; i++) {
+		struct part *part = &parts->at[i];
+
+		if (part->number != number || by > part->bytes)
+			continue;
+		part->bytes -= by;
+		parts->bytes -= by;
+	}
+}
+
+struct of_part {
+	uint32_t number;
+	name_fn fn;
+	void *ctx;
+};
+
+static bool call_if_of_part(void *ctx, int dir_fd, const char *name)
+{
+	const struct of_part *of = ctx;
+	uint32_t number;
+
+	if (!parts__parse(name, &number) || number != of->number)
+		return true;
+	return of->fn(of->ctx, dir_fd, name);
+}
+
+void parts__each_file(int dir_fd, uint32_t number, name_fn fn, void *ctx)
+{
+	struct of_part of = {number, fn, ctx};
+
+	each_name(dir_fd, call_if_of_part, &of);
+}
+
 bool parts__remove_oldest(struct parts *parts, int dir_fd)
 {
 	struct part oldest;

@@ -28,6 +28,13 @@ bool parts__parse(const char *name, uint32_t *number);
 /* One more was closed. -ENOMEM: it will never be removed. */
 int parts__add(struct parts *parts, const struct part *part);
 
+/* Its files have become smaller. */
+void parts__shrink(struct parts *parts, uint32_t number, uint64_t by);
+
+/* Call fn for every plain file of a part, until it returns false. */
+void parts__each_file(int dir_fd, uint32_t number,
+		      bool (*fn)(void *ctx, int dir_fd, const char *name), void *ctx);
+
 /* Remove the files of the oldest. false: there is none. */
 bool parts__remove_oldest(struct parts *parts, int dir_fd);
 

@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "capture/classes.h"
+#include "capture/compress.h"
 #include "capture/packets.h"
 #include "capture/parts.h"
 
-#define CPUS_MAX      (1u << 16)
-#define PARTS_IN_SPAN 8 /* so many parts are what max_bytes or max_age_ns hold */
+#define CPUS_MAX       (1u << 16)
+#define PARTS_IN_SPAN  8	   /* so many parts are what max_bytes or max_age_ns hold */
+#define COMPRESS_EVERY (64u << 20) /* only what is closed is compressed */
 
 /*
  * All open packets together. Packets of a MiB are for machines with few CPUs; a smaller one costs
@@ -37,6 +39,7 @@ struct writer {
 	uint32_t nr_cpus;
 	struct packets *tasks, *notes;
 	struct parts parts;
+	struct compressor *compressor; /* NULL: parts stay as they are */
 	uint64_t max_bytes, max_age_ns, min_free_bytes;
 	uint32_t configured_cpus;
 	bool dirty; /* something came since the last mark */
@@ -108,6 +111,8 @@ static int set_up(struct writer *w, const struct writer_opts *opts)
 	w->notes = packets__new(&w->capture, CAPTURE_NOTES, 0);
 	if (!w->tasks || !w->notes)
 		return -ENOMEM;
+	if (opts->compress && !(w->compressor = compressor__new(opts->dir_fd)))
+		return -errno;
 	memcpy(metadata.uuid, w->capture.uuid, sizeof(metadata.uuid));
 	return write_metadata(opts->dir_fd, &metadata);
 }
@@ -128,6 +133,7 @@ void writer__free(struct writer *w)
 {
 	if (!w)
 		return;
+	compressor__free(w->compressor);
 	for (uint32_t cpu = 0; cpu < w->nr_cpus; cpu++)
 		packets__free(w->cpus[cpu]);
 	free(w->cpus);
@@ -371,11 +377,27 @@ static bool too_large(const struct writer *w)
 	return w->max_bytes && w->parts.bytes + w->capture.part_bytes > w->max_bytes;
 }
 
-/* The oldest parts go; when the open one is all there is and too large a one, nothing is written. */
+static bool remove_oldest(struct writer *w)
+{
+	if (w->compressor && w->parts.nr)
+		compressor__forget(w->compressor, w->parts.at[0].number);
+	return parts__remove_oldest(&w->parts, w->capture.dir_fd);
+}
+
+static void count_compressed(struct writer *w)
+{
+	uint64_t saved;
+	uint32_t part;
+
+	while (w->compressor && compressor__done(w->compressor, &part, &saved))
+		parts__shrink(&w->parts, part, saved);
+}
+
+/* The oldest parts go; where that is not enough for the disk, nothing is written. */
 static void keep_bounds(struct writer *w)
 {
-	while ((too_old(w) || too_large(w) || too_little_is_free(w)) &&
-	       parts__remove_oldest(&w->parts, w->capture.dir_fd))
+	count_compressed(w);
+	while ((too_old(w) || too_large(w) || too_little_is_free(w)) && remove_oldest(w))
 		;
 	w->capture.no_room = too_little_is_free(w);
 }
@@ -383,6 +405,8 @@ static void keep_bounds(struct writer *w)
 bool writer__part_is_full(const struct writer *w, uint64_t now_ns)
 {
 	if (w->max_bytes && w->capture.part_bytes >= w->max_bytes / PARTS_IN_SPAN)
+		return true;
+	if (w->compressor && w->capture.part_bytes >= COMPRESS_EVERY)
 		return true;
 	return w->max_age_ns && now_ns > w->capture.part_start_ns &&
 	       now_ns - w->capture.part_start_ns >= w->max_age_ns / PARTS_IN_SPAN;
@@ -456,6 +480,8 @@ void writer__end_part(struct writer *w, uint64_t watermark_ns, enum weir_order o
 	};
 	/* One that is forgotten stays: better than a capture that ends for want of 24 bytes. */
 	parts__add(&w->parts, &part);
+	if (w->compressor && !closed)
+		compressor__add(w->compressor, part.number);
 	w->capture.part_bytes = 0;
 	keep_bounds(w);
 }

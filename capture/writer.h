@@ -25,6 +25,7 @@ struct writer_opts {
 	uint64_t max_bytes;	 /* of all files: the oldest part goes; 0: no bound */
 	uint64_t max_age_ns;	 /* so far back at least; what is older goes by parts; 0 */
 	uint64_t min_free_bytes; /* of the file system */
+	bool compress;		 /* the files of closed parts, by a thread of the writer's */
 	/* Records that the stream had delivered did not get out. Runs inside the calls below. */
 	void (*lost)(void *ctx, uint32_t source, uint64_t records);
 	void *ctx;

@@ -36,7 +36,7 @@ struct record_options {
 	struct live_options live;
 	const char *output, *ledger;
 	uint64_t duration_ns, max_bytes, max_age_ns, min_free_bytes;
-	bool force, strict, verbose;
+	bool force, zstd, strict, verbose;
 };
 
 struct record {
@@ -81,6 +81,9 @@ static const struct option_def record_options[] = {
 	{0, "min-free", OPTION_SIZE, AT(min_free_bytes), "SIZE",
 	 "leave so much of the disk free: the oldest parts are removed,\n"
 	 "and where that is not enough, what comes is counted as lost"},
+	{0, "zstd", OPTION_FLAG, AT(zstd), NULL,
+	 "compress the files of every part but the last as it is closed:\n"
+	 "weir reads them, others after zstd -d"},
 	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
 	 "stop after TIME: 10 (seconds), 1.5, 500ms, 2m"},
 	{0, "no-wait", OPTION_FLAG, AT(live.no_wait), NULL,
@@ -355,6 +358,7 @@ static bool open_writer(struct record *r, uint64_t start_ns, int64_t wall_offset
 		.max_bytes = r->opts.max_bytes,
 		.max_age_ns = r->opts.max_age_ns,
 		.min_free_bytes = r->opts.min_free_bytes,
+		.compress = r->opts.zstd,
 		.lost = on_lost,
 		.ctx = r,
 	};

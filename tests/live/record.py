@@ -9,6 +9,7 @@ import pty
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -255,6 +256,65 @@ class Parts(unittest.TestCase):
         self.assertLess(len(events), ledger["delivered"])
         # What was lost before is the base of the count, and no loss of these parts.
         self.assertLessEqual(discarded, live.lost(ledger))
+
+    def table(self, path):
+        """Of a compressed file: (compressed, plain) sizes of its frames, from the table at its end."""
+        with open(path, "rb") as file:
+            data = file.read()
+        count, flags, magic = struct.unpack("<IBI", data[-9:])
+        self.assertEqual((flags, magic), (0, 0x8F92EAB1))
+        begin = len(data) - 9 - 8 * count
+        self.assertEqual(struct.unpack_from("<II", data, begin - 8), (0x184D2A5E, 8 * count + 9))
+        frames = list(struct.iter_unpack("<II", data[begin:-9]))
+        self.assertEqual(sum(compressed for compressed, _ in frames), begin - 8)
+        return frames
+
+    def test_zstd(self):
+        """Closed parts are compressed, a frame a packet, and come back as they were."""
+        with live.Load("calls", "-m", 60000, "-r", 2000, "getpid") as load, \
+                Capture("-e", CALLS, "-p", load.pid, "--zstd") as capture:
+            load.go()
+            zstd = os.path.join(capture.dir, ".zstd")
+            capture.rotate()
+            live.wait_until("compressed", lambda: ctf.parts(capture.dir) == [2])
+            self.assertEqual(capture.stop(), 0)
+            ledger = capture.ledger()
+            live.assert_account(self, ledger)
+            self.assertEqual(os.stat(zstd).st_mode & 0o777, 0o700)
+            # What is left is a capture; and the whole is, once it is back.
+            ctf.read_both(self, capture.dir)
+            frames = {name: self.table(os.path.join(zstd, name)) for name in os.listdir(zstd)}
+            self.assertTrue({"tasks.000001.zst", "weir.000001.zst"} < set(frames))
+            subprocess.run(["zstd", "-q", "-d", "--rm", "--output-dir-flat", capture.dir] +
+                           [os.path.join(zstd, name) for name in frames], check=True)
+            self.assertEqual(ctf.parts(capture.dir), [1, 2])
+            for name, table in frames.items():
+                plain = ctf.packets(os.path.join(capture.dir, name.removesuffix(".zst")))
+                self.assertEqual([len(data) for _, data in plain], [size for _, size in table])
+            os.rmdir(zstd)
+            ctf.check(self, capture.dir)
+            counts = ctf.counts(ctf.read_both(self, capture.dir)[0])
+        self.assertEqual(counts["sys_enter"] + counts["sys_exit"], ledger["delivered"])
+
+    def test_zstd_and_max_size(self):
+        """What is compressed counts as what it is; what is removed meanwhile stays removed."""
+        limit = 8 << 20
+        with live.Load("calls", "-t", 2, "-n", 300000, "getpid") as load, \
+                Capture("-e", CALLS, "-p", load.pid, "--zstd", "--max-size", limit) as capture:
+            load.run()
+            self.assertEqual(capture.end(), 0)
+            live.assert_account(self, capture.ledger())
+            ctf.read_both(self, capture.dir)
+            size, parts = 0, set(ctf.parts(capture.dir))
+            for folder, _, names in os.walk(capture.dir):
+                for name in names:
+                    size += os.path.getsize(os.path.join(folder, name))
+                    self.assertFalse(name.startswith("."), name)
+                    if name.endswith(".zst"):
+                        parts.add(int(name.split(".")[1]))
+        self.assertLessEqual(size, limit + 16384)  # the metadata
+        # The oldest goes first: there is no hole.
+        self.assertEqual(sorted(parts), list(range(min(parts), max(parts) + 1)))
 
     def test_max_age(self):
         with live.Load("calls", "-m", 60000, "-r", 1000, "getpid") as load, \
