@@ -55,7 +55,7 @@ struct weir_perf_opts {
 	uint32_t nr_events; /* at most 65,535; the sample types of all have to be the same */
 	enum weir_fence_kind fence;
 	uint64_t grace_ns; /* of WEIR_FENCE_GRACE */
-	size_t ring_bytes; /* of each ring: a power of two, at least a page; 0: 1 MiB */
+	size_t ring_bytes; /* of each ring: a power of two, at least a page; 0: 2 MiB */
 	/*
 	 * The newest records overwrite the oldest (a flight recorder): nothing of these rings is read
 	 * before weir_stream__snapshot().
@@ -141,9 +141,13 @@ enum weir_snapshot_mode {
 };
 
 struct weir_snapshot {
-	size_t sz;	    /* sizeof(struct weir_snapshot), set by the caller */
-	uint64_t from_ns;   /* from here on every CPU's records are there; 0: from the beginning */
-	uint64_t to_ns;	    /* up to here */
+	size_t sz; /* sizeof(struct weir_snapshot), set by the caller */
+	/*
+	 * From here on every CPU's records are there, 0: from the beginning; and up to there. A ring
+	 * that is too small for how fast it is written makes from_ns the later of the two.
+	 */
+	uint64_t from_ns;
+	uint64_t to_ns;
 	uint64_t records;   /* in all rings */
 	uint64_t torn;	    /* at the old ends, half overwritten */
 	uint64_t oversized; /* larger than their ring */

@@ -169,8 +169,10 @@ int source_perf__open(struct source_perf *group, const struct source_perf_opts *
 
 void source_perf__close(struct source_perf *group)
 {
-	for (uint32_t cpu = 0; group->rings && cpu < group->nr_cpus; cpu++)
+	for (uint32_t cpu = 0; group->rings && cpu < group->nr_cpus; cpu++) {
 		source_perf__unmake(group, cpu);
+		free(group->rings[cpu].ids_before);
+	}
 	if (group->has_slots)
 		perf_slots__close(&group->slots);
 	for (uint32_t i = 0; group->events && i < group->nr_events; i++)
@@ -322,8 +324,8 @@ void source_perf__unmake(struct source_perf *group, uint32_t cpu)
 		if (ring->fds[i] >= 0)
 			close(ring->fds[i]);
 	free(ring->fds);
-	free(ring->ids);
-	memset(ring, 0, sizeof(*ring));
+	free(ring->ids_before);
+	*ring = (struct source_perf_ring){.ids_before = ring->ids};
 }
 
 int source_perf__pause(struct source_perf *group, uint32_t cpu, bool paused)
@@ -359,10 +361,9 @@ int source_perf__lost(const struct source_perf *group, uint32_t cpu, uint64_t *l
 	return 0;
 }
 
-int64_t source_perf__event(const struct source_perf *group, uint32_t cpu, uint64_t id)
+static int64_t find_id(const uint64_t *ids, uint32_t count, uint64_t id)
 {
-	const uint64_t *ids = group->rings[cpu].ids;
-	uint32_t low = 0, high = group->nr_events;
+	uint32_t low = 0, high = ids ? count : 0;
 
 	/* The kernel counts them up, and they were opened in the order of their index. */
 	while (low < high) {
@@ -376,4 +377,12 @@ int64_t source_perf__event(const struct source_perf *group, uint32_t cpu, uint64
 			high = middle;
 	}
 	return -1;
+}
+
+int64_t source_perf__event(const struct source_perf *group, uint32_t cpu, uint64_t id)
+{
+	const struct source_perf_ring *ring = &group->rings[cpu];
+	int64_t index = find_id(ring->ids, group->nr_events, id);
+
+	return index < 0 ? find_id(ring->ids_before, group->nr_events, id) : index;
 }

@@ -24,8 +24,9 @@
 #include <stdint.h>
 
 struct source_perf_ring {
-	int *fds;      /* by event; the first one's is the ring; NULL: not made */
-	uint64_t *ids; /* by event: what a record says in IDENTIFIER */
+	int *fds;	      /* by event; the first one's is the ring; NULL: not made */
+	uint64_t *ids;	      /* by event: what a record says in IDENTIFIER */
+	uint64_t *ids_before; /* of the ring that was here before; its records may still wait */
 	/*
 	 * A forward ring is mapped readable and writable, an overwritable one, which is written
 	 * backward, read-only. The two other ways exist in the kernel, and can't be read: see
@@ -57,7 +58,7 @@ struct source_perf_opts {
 	int map_fd; /* the PERF_EVENT_ARRAY to put the events into; -1: none */
 };
 
-#define SOURCE_PERF_RING_BYTES (1u << 20)
+#define SOURCE_PERF_RING_BYTES (2u << 20)
 #define SOURCE_PERF_EVENTS_MAX 65535u
 
 /*
@@ -91,7 +92,7 @@ int source_perf__pause(struct source_perf *group, uint32_t cpu, bool paused);
  */
 int source_perf__lost(const struct source_perf *group, uint32_t cpu, uint64_t *lost);
 
-/* The index of the event with this id; -1: none of this ring. */
+/* The index of the event with this id; -1: none of this ring, nor of the one before it. */
 int64_t source_perf__event(const struct source_perf *group, uint32_t cpu, uint64_t id);
 
 static inline bool source_perf__is_made(const struct source_perf *group, uint32_t cpu)

@@ -39,6 +39,8 @@ static uint64_t *tail_of(const struct perf_cpu *c)
 static int add_source(struct weir_stream *s, struct perf_cpu *c)
 {
 	struct perf_group *group = c->group;
+	/* What overwrites has always room: it counts pauses alone, which snapshot.c tells. */
+	bool counts = group->source.counts_lost && !group->source.overwrite;
 	char name[32];
 	struct ring_spec spec = {
 		.kind = &ring_kind__perf,
@@ -50,7 +52,7 @@ static int add_source(struct weir_stream *s, struct perf_cpu *c)
 			{
 				.layout = &group->layout,
 				.payload = group->payload,
-				.lost = group->source.counts_lost ? count_lost : NULL,
+				.lost = counts ? count_lost : NULL,
 				.lost_ctx = c,
 				.perf = c,
 			},

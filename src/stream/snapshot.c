@@ -304,7 +304,7 @@ static int take_all(struct weir_stream *s, struct looks *looks, struct weir_snap
 {
 	int err = 0;
 
-	told->to_ns = looks->t_ns;
+	told->to_ns = looks->t_ns > s->guard_ns ? looks->t_ns - 1 - s->guard_ns : 0;
 	for (size_t i = 0; i < looks->count && !err; i++)
 		err = take(s, &looks->at[i], looks->t_ns, told);
 	return err;
