@@ -93,7 +93,7 @@ none:
 }
 
 /*
- * What was filled in has to be visible before the head is. x86 keeps stores in order; elsewhere an
+ * Hand the record over. What was filled in has to be visible before the head is. x86 keeps stores in order; elsewhere an
  * exchange does, since BPF had no store with release before 6.15.
  */
 static __always_inline void weir_lane_publish(struct weir_lane *lane)

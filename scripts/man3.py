@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^/\*(?P<comment>.*?)\*/\n(?P<code>(?:[^\n]+\n)+)", re.S | r
 FUNCTION = re.compile(
     r"^(?P<type>(?:static (?:inline |__always_inline |__noinline )?)?(?:const )?(?:struct |enum |unsigned )?\w+(?: \*|\*| ))"
     r"(?P<name>weir_\w+)\((?P<args>[^;{]*)\)\s*[;{]", re.M)
-BODY = re.compile(r"\{\n.*?^\}\n", re.S | re.M)
+BODY = re.compile(r"^\{\n.*?^\}\n", re.S | re.M)
 DEFINED = re.compile(r"\b(?:struct|enum) (weir_\w+) \{|typedef [^;]*\(\*(weir_\w+)\)|#define (WEIR_\w+)")
 TYPE = re.compile(r"\b(?:struct|enum) (weir_\w+)|\b(weir_\w+_fn)\b")
 
@@ -57,7 +57,8 @@ class Header:
         for piece in re.split(r"\n\n(?=/\*|struct |enum |typedef )", self.text):
             match = DEFINED.search(piece)
             if match and not FUNCTION.search(piece):
-                found[match.group(1) or match.group(2) or match.group(3)] = piece.strip()
+                found[match.group(1) or match.group(2) or match.group(3)] = \
+                    re.sub(r"\n#endif.*", "", piece).strip()
         return found
 
 
@@ -146,7 +147,7 @@ def page(date, header, function, definitions, others):
     out = ['.\\" SPDX-License-Identifier: BSD-2-Clause', f".Dd {date}",
            f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}",
            f".Nd {escape(sentence(lines) or name)}"]
-    if header.name != "weir.bpf.h":
+    if not header.name.endswith(".bpf.h"):
         out += [".Sh LIBRARY", "libweir", ".Pq Fl lweir"]
     out += [".Sh SYNOPSIS", f".In {header.name}", f".Ft {kind.strip()}", f".Fo {name}"]
     out += [f'.Fa "{arg}"' for arg in args] + [".Fc"]

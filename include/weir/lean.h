@@ -51,6 +51,20 @@ static inline __u8 weir_lean__state(__u16 flags)
 	return (__u8)(flags >> WEIR_LEAN_STATE_SHIFT);
 }
 
+#define WEIR_LEAN_DELAY_BITS 48
+
+/* How long a task has waited for a CPU from one switch-out of its to another, by their prev_totals. */
+static inline __u64 weir_lean__delay_ns(__u64 totals, __u64 before)
+{
+	return (totals - before) & ((1ULL << WEIR_LEAN_DELAY_BITS) - 1);
+}
+
+/* How often it was moved to another CPU in between. */
+static inline __u32 weir_lean__migrations(__u64 totals, __u64 before)
+{
+	return (__u16)((totals >> WEIR_LEAN_DELAY_BITS) - (before >> WEIR_LEAN_DELAY_BITS));
+}
+
 struct weir_lean {
 	__u64 stamp; /* as struct weir_record */
 	__u16 type;
@@ -66,18 +80,6 @@ struct weir_lean {
 	 */
 	__u64 prev_totals;
 };
-
-#define WEIR_LEAN_DELAY_BITS 48
-
-static inline __u64 weir_lean__delay_ns(__u64 totals, __u64 before)
-{
-	return (totals - before) & ((1ULL << WEIR_LEAN_DELAY_BITS) - 1);
-}
-
-static inline __u32 weir_lean__migrations(__u64 totals, __u64 before)
-{
-	return (__u16)((totals >> WEIR_LEAN_DELAY_BITS) - (before >> WEIR_LEAN_DELAY_BITS));
-}
 
 /* With hardware counters: what this CPU's say at the stamp, since they were opened. */
 enum weir_lean_counter {
