@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t own_cpu_ns(void)
 {
@@ -28,10 +29,10 @@ static struct weir_source_info *all_sources(const struct weir_stream *stream, ui
 	return infos;
 }
 
-int account__put(const struct weir_stream *stream, struct out *out, bool json)
+static int put(const struct weir_stream *stream, struct out *out, bool json, bool two_lines)
 {
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-	struct sink_ledger_extra extra = {.self_cpu_ns = own_cpu_ns()};
+	struct sink_ledger_extra extra = {.self_cpu_ns = own_cpu_ns(), .two_lines = two_lines};
 	struct weir_source_info *infos;
 
 	weir_stream__ledger(stream, &ledger);
@@ -47,10 +48,15 @@ int account__put(const struct weir_stream *stream, struct out *out, bool json)
 	return 0;
 }
 
+int account__put(const struct weir_stream *stream, struct out *out, bool json)
+{
+	return put(stream, out, json, false);
+}
+
 int account__write(const struct weir_stream *stream, int fd, bool json)
 {
 	struct out *out = out__new(fd, 0, NULL, 0);
-	int err = out ? account__put(stream, out, json) : -ENOMEM;
+	int err = out ? put(stream, out, json, isatty(fd)) : -ENOMEM;
 
 	if (!err) {
 		out__char(out, '\n');

@@ -171,9 +171,12 @@ int command__start(struct command *command)
 	else
 		do
 			n = read(command->err_fd, &err, sizeof(err));
-		while (n < 0 && errno == EINTR);
+		while (n < 0 && errno == EINTR && !stop__requested);
 	close(command->err_fd);
 	command->err_fd = -1;
+	/* An exec can hang, on a file system that does not answer: then the command can't be reaped either. */
+	if (n < 0)
+		return -EINTR;
 	if (err)
 		reap(command, 0);
 	return -err;

@@ -31,7 +31,7 @@ int command__fork(struct command *command, const char *path, char **argv);
 
 /*
  * Let it go, and see its exec through. 0, or the exec's -errno: it has ended then. -EINTR: a signal
- * has ended it before.
+ * has ended it before, or weir is to stop and the exec is not over.
  */
 int command__start(struct command *command);
 

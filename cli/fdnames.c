@@ -18,6 +18,8 @@ struct fdnames {
 	uint64_t shown[3][16]; /* as struct probes_selection has them */
 	struct sink_fds names; /* of the last call; they point into text */
 	char text[CALL_ARGS][NAME_MAX_BYTES];
+	bool has_cwd;
+	char cwd[NAME_MAX_BYTES];
 };
 
 /* ---- /proc ------------------------------------------------------------------------------------ */
@@ -148,6 +150,13 @@ void fdnames__apply(struct fdnames *names, const struct weir_event *event)
 	fds__apply(names->fds, event);
 }
 
+static bool copy_name(char copy[NAME_MAX_BYTES], const char *text)
+{
+	if (text)
+		snprintf(copy, NAME_MAX_BYTES, "%s", text);
+	return text;
+}
+
 /* The call may close what it names: so its own copy. */
 static const char *name_of(struct fdnames *names, uint32_t i, const struct weir_decoded *decoded)
 {
@@ -157,10 +166,12 @@ static const char *name_of(struct fdnames *names, uint32_t i, const struct weir_
 	if (arg->tag != WEIR_TAG_FD && arg->tag != WEIR_TAG_DIRFD)
 		return NULL;
 	text = fds__find(names->fds, decoded->pid, (int32_t)arg->u);
-	if (!text)
-		return NULL;
-	snprintf(names->text[i], sizeof(names->text[i]), "%s", text);
-	return names->text[i];
+	return copy_name(names->text[i], text) ? names->text[i] : NULL;
+}
+
+const char *fdnames__cwd(const struct fdnames *names)
+{
+	return names->has_cwd ? names->cwd : NULL;
 }
 
 const struct sink_fds *fdnames__call(struct fdnames *names, const struct weir_call *call,
@@ -170,6 +181,7 @@ const struct sink_fds *fdnames__call(struct fdnames *names, const struct weir_ca
 			  fds__returns_fd(decoded->syscall);
 
 	names->names = (struct sink_fds){0};
+	names->has_cwd = copy_name(names->cwd, fds__find(names->fds, decoded->pid, FDS_CWD));
 	for (uint32_t i = 0; decoded->has_args && i < decoded->nargs && i < CALL_ARGS; i++)
 		names->names.arg[i] = name_of(names, i, decoded);
 	fds__call(names->fds, call, decoded);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fdnames.h - -y: what the descriptors in a call stand for.
+ * fdnames.h - -y and -P: what the descriptors in a call stand for.
  *
  * Puts /proc and the table of descriptors together. The table has to see every call that opens or
  * closes one, so these are traced with those that were asked for, and not shown.
@@ -25,6 +25,9 @@ void fdnames__meet(struct fdnames *names, uint32_t pid);
 
 /* Any event, in stream order. */
 void fdnames__apply(struct fdnames *names, const struct weir_event *event);
+
+/* The working directory that the last call began in; NULL: not known. */
+const char *fdnames__cwd(const struct fdnames *names);
 
 /* A call, shown or not; what its descriptors stand for, until the next one. */
 const struct sink_fds *fdnames__call(struct fdnames *names, const struct weir_call *call,

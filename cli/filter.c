@@ -3,8 +3,10 @@
 
 #include <fnmatch.h>
 #include <pwd.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ERRNO_MAX 4095
 
@@ -66,10 +68,44 @@ static bool check_cgroup(const struct filter *filter, const struct command_def *
 	return false;
 }
 
+/* NULL, or text that is freed with the filter, once. */
+static void add_target(struct filter *filter, const char *text)
+{
+	char *own;
+
+	for (unsigned i = 0; text && i < filter->nr_targets; i++)
+		if (!strcmp(filter->targets[i], text))
+			return;
+	own = text ? strdup(text) : NULL;
+	if (own)
+		filter->targets[filter->nr_targets++] = own;
+}
+
+static void resolve_paths(struct filter *filter)
+{
+	char cwd[PATH_MAX], full[PATHS_MAX], real[PATH_MAX];
+
+	for (unsigned i = 0; i < filter->paths.count; i++) {
+		const char *path = filter->paths.at[i];
+
+		add_target(filter, path);
+		if (paths__resolve(getcwd(cwd, sizeof(cwd)), path, strlen(path), full))
+			add_target(filter, full);
+		add_target(filter, realpath(path, real));
+	}
+}
+
 bool filter__check(struct filter *filter, const struct command_def *command)
 {
+	resolve_paths(filter);
 	return resolve_user(filter, command) && resolve_errno(filter, command) &&
 	       check_cgroup(filter, command);
+}
+
+void filter__free(struct filter *filter)
+{
+	while (filter->nr_targets)
+		free(filter->targets[--filter->nr_targets]);
 }
 
 bool filter__is_set(const struct filter *filter)
@@ -82,6 +118,11 @@ bool filter__needs_calls(const struct filter *filter)
 {
 	return filter->paths.count || filter->failed || filter->errno_name ||
 	       filter->min_duration_ns;
+}
+
+bool filter__needs_fds(const struct filter *filter)
+{
+	return filter->paths.count;
 }
 
 static bool comm_matches(const struct filter *filter, const struct sink_event *item)
@@ -101,6 +142,11 @@ static bool begins_with(const char *text, const char *start)
 	return text && !strncmp(text, start, strlen(start));
 }
 
+bool filter__is_container(const struct filter *filter, const char *container)
+{
+	return begins_with(container, filter->container);
+}
+
 /* In this cgroup, or in one below it. */
 static bool is_below(const char *path, const char *top)
 {
@@ -116,7 +162,7 @@ static bool is_below(const char *path, const char *top)
 static bool task_matches(const struct filter *filter, const struct sink_event *item,
 			 const struct task_view *task)
 {
-	if (filter->container && !begins_with(item->container, filter->container))
+	if (filter->container && !filter__is_container(filter, item->container))
 		return false;
 	if (filter->cgroup && (!task || !is_below(task->cgroup, filter->cgroup)))
 		return false;
@@ -127,23 +173,65 @@ static bool task_matches(const struct filter *filter, const struct sink_event *i
 	return comm_matches(filter, item);
 }
 
-static bool is_path(const struct filter *filter, const struct weir_arg *arg)
+static bool is_target(const struct filter *filter, const char *path, size_t len)
 {
-	for (unsigned i = 0; i < filter->paths.count; i++) {
-		const char *path = filter->paths.at[i];
-
-		if (arg->len == strlen(path) && !memcmp(arg->bytes, path, arg->len))
+	for (unsigned i = 0; i < filter->nr_targets; i++)
+		if (len == strlen(filter->targets[i]) && !memcmp(path, filter->targets[i], len))
 			return true;
-	}
 	return false;
 }
 
-static bool path_matches(const struct filter *filter, const struct weir_decoded *decoded)
+/* As it stands, or as seen from a directory, which may be NULL. */
+static bool leads_to_target(const struct filter *filter, const char *dir, const char *path,
+			    size_t len)
 {
+	char full[PATHS_MAX];
+
+	return is_target(filter, path, len) ||
+	       (paths__resolve(dir, path, len, full) && is_target(filter, full, strlen(full)));
+}
+
+static bool is_fd_of_target(const struct filter *filter, const char *name)
+{
+	return name && leads_to_target(filter, NULL, name, strlen(name));
+}
+
+static bool is_path(const struct weir_decoded *decoded, uint32_t i)
+{
+	return i < decoded->nargs && decoded->args[i].kind == WEIR_ARG_STR &&
+	       !(decoded->args[i].flags & WEIR_ARG_UNREAD);
+}
+
+static bool is_dirfd(const struct weir_decoded *decoded, uint32_t i)
+{
+	return decoded->args[i].tag == WEIR_TAG_DIRFD;
+}
+
+/* That a path begins in a directory does not make it a call of the directory's. */
+static bool argument_matches(const struct filter *filter, const struct weir_decoded *decoded,
+			     uint32_t i, const struct filter_places *places)
+{
+	const struct weir_arg *arg = &decoded->args[i];
+	const struct sink_fds *fds = places->fds;
+	const char *dir = places->cwd;
+
+	if (!is_path(decoded, i))
+		return fds && !(is_dirfd(decoded, i) && is_path(decoded, i + 1)) &&
+		       is_fd_of_target(filter, fds->arg[i]);
+	if (i && is_dirfd(decoded, i - 1))
+		dir = fds ? fds->arg[i - 1] : NULL;
+	return leads_to_target(filter, dir, arg->bytes, arg->len);
+}
+
+static bool path_matches(const struct filter *filter, const struct weir_decoded *decoded,
+			 const struct filter_places *places)
+{
+	if (!filter->paths.count)
+		return true;
 	for (uint32_t i = 0; i < decoded->nargs; i++)
-		if (decoded->args[i].kind == WEIR_ARG_STR && is_path(filter, &decoded->args[i]))
+		if (argument_matches(filter, decoded, i, places))
 			return true;
-	return !filter->paths.count;
+	return places->fds && is_fd_of_target(filter, places->fds->result);
 }
 
 static bool call_matches(const struct filter *filter, const struct weir_decoded *decoded,
@@ -162,11 +250,12 @@ static bool call_matches(const struct filter *filter, const struct weir_decoded 
 }
 
 bool filter__wants(const struct filter *filter, const struct sink_event *item,
-		   const struct task_view *task, const struct weir_call *call)
+		   const struct task_view *task, const struct weir_call *call,
+		   const struct filter_places *places)
 {
 	if (!task_matches(filter, item, task))
 		return false;
-	if (item->decoded->group == WEIR_GROUP_SYS && !path_matches(filter, item->decoded))
+	if (item->decoded->group == WEIR_GROUP_SYS && !path_matches(filter, item->decoded, places))
 		return false;
 	return !call || call_matches(filter, item->decoded, call);
 }

@@ -8,6 +8,7 @@
 #define WEIR_CLI_FILTER_H
 
 #include "cli/options.h"
+#include "cli/paths.h"
 #include "sinks/sink.h"
 #include "state/tasks.h"
 
@@ -24,10 +25,21 @@ struct filter {
 
 	uint32_t uid; /* filter__check() fills these */
 	int error;
+	/* Each of `paths` as it stands, as seen from here, and where its links lead. */
+	char *targets[3 * OPTION_LIST_MAX];
+	unsigned nr_targets;
+};
+
+/* What the paths of a call are relative to; NULL: not known. */
+struct filter_places {
+	const struct sink_fds *fds;
+	const char *cwd;
 };
 
 /* Resolve names. false: one means nothing, and that was said. */
 bool filter__check(struct filter *filter, const struct command_def *command);
+
+void filter__free(struct filter *filter);
 
 /* Does it turn anything away at all? */
 bool filter__is_set(const struct filter *filter);
@@ -35,8 +47,15 @@ bool filter__is_set(const struct filter *filter);
 /* Does it ask for something that only a whole call has? */
 bool filter__needs_calls(const struct filter *filter);
 
-/* task NULL: unknown. call NULL: the event is no system call put together. */
+/* Is this the id or name that --container asks for? NULL: of no container. */
+bool filter__is_container(const struct filter *filter, const char *container);
+
+/* Does it have to know what descriptors stand for? */
+bool filter__needs_fds(const struct filter *filter);
+
+/* task NULL: unknown. call NULL: the event is no system call put together; `places` is of its call. */
 bool filter__wants(const struct filter *filter, const struct sink_event *item,
-		   const struct task_view *task, const struct weir_call *call);
+		   const struct task_view *task, const struct weir_call *call,
+		   const struct filter_places *places);
 
 #endif /* WEIR_CLI_FILTER_H */

@@ -10,6 +10,7 @@
 
 #define OPTIONS_MAX    64
 #define LONG_ONLY_BASE 256 /* getopt_long values of options without a letter */
+#define SCREEN_WIDTH   80
 #define HELP_COLUMN    30
 
 void say(const struct command_def *command, const char *format, ...)
@@ -23,10 +24,37 @@ void say(const struct command_def *command, const char *format, ...)
 	fputc('\n', stderr);
 }
 
+/* The words of `len` bytes, from a column where one stands already; further lines begin at `indent`. */
+static void print_words(const char *text, size_t len, int column, int indent)
+{
+	const char *end = text + len;
+	bool first = true;
+
+	for (;;) {
+		int word;
+
+		text += strspn(text, " \n");
+		if (text >= end)
+			break;
+		word = (int)strcspn(text, " \n");
+		if (!first && column + 1 + word > SCREEN_WIDTH) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (!first) {
+			printf(" ");
+			column++;
+		}
+		printf("%.*s", word, text);
+		column += word;
+		text += word;
+		first = false;
+	}
+	printf("\n");
+}
+
 static void print_option(const struct option_def *o)
 {
 	char left[80], letter[5] = "    ";
-	const char *line = o->help;
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
@@ -35,25 +63,37 @@ static void print_option(const struct option_def *o)
 	printf("%-*s", HELP_COLUMN, left);
 	if (strlen(left) >= HELP_COLUMN)
 		printf("\n%*s", HELP_COLUMN, "");
-	while (*line) {
-		size_t len = strcspn(line, "\n");
+	print_words(o->help, strlen(o->help), HELP_COLUMN, HELP_COLUMN);
+}
 
-		printf("%.*s\n", (int)len, line);
-		line += len + (line[len] == '\n');
-		if (*line)
-			printf("%*s", HELP_COLUMN, "");
+/* Lines that are set in stay as they are; the others are paragraphs. */
+static void print_text(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		while (len && *text != ' ' && text[len] && !strchr(" \n", text[len + 1]))
+			len += 1 + strcspn(text + len + 1, "\n");
+		if (len && *text != ' ')
+			print_words(text, len, 0, 0);
+		else
+			printf("%.*s\n", (int)len, text);
+		text += len + (text[len] == '\n');
 	}
 }
 
 static void print_help(const struct command_def *command)
 {
-	printf("Usage: weir %s %s\n\n%s\n\nOptions:\n", command->name, command->synopsis,
-	       command->about);
+	printf("Usage: weir %s %s\n\n", command->name, command->synopsis);
+	print_text(command->about);
+	printf("\nOptions:\n");
 	for (const struct option_def *o = command->options; o->name; o++)
 		print_option(o);
 	printf("  -h, --help                  this text\n");
-	if (command->after)
-		printf("\n%s\n", command->after);
+	if (command->after) {
+		printf("\n");
+		print_text(command->after);
+	}
 }
 
 static bool parse_number(const char *text, uint64_t *number, const char **rest)

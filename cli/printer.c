@@ -64,9 +64,16 @@ static void add_task(struct printer *printer, struct sink_event *item,
 }
 
 static bool wanted(const struct printer *printer, const struct sink_event *item,
-		   const struct task_view *task, const struct weir_call *call)
+		   const struct task_view *task, const struct weir_call *call,
+		   const struct sink_fds *fds)
 {
-	return !printer->filter || filter__wants(printer->filter, item, task, call);
+	struct filter_places places = {.fds = fds};
+
+	if (!printer->filter)
+		return true;
+	if (fds)
+		places.cwd = fdnames__cwd(printer->fdnames);
+	return filter__wants(printer->filter, item, task, call, &places);
 }
 
 int printer__record(struct printer *printer, const struct weir_event *event)
@@ -84,7 +91,7 @@ int printer__record(struct printer *printer, const struct weir_event *event)
 		return err;
 	item = make_item(printer, event);
 	add_task(printer, &item, &decoded, idle, &task);
-	if (!wanted(printer, &item, task, NULL))
+	if (!wanted(printer, &item, task, NULL, NULL))
 		return PRINTER_FILTERED;
 	if (printer->sink->event)
 		printer->sink->event(printer->out, &item);
@@ -94,6 +101,7 @@ int printer__record(struct printer *printer, const struct weir_event *event)
 int printer__call(struct printer *printer, const struct weir_call *call)
 {
 	struct weir_event event = call->exit ? *call->exit : *call->enter;
+	const struct sink_fds *fds = NULL;
 	struct weir_decoded decoded;
 	struct task_view view, *task = &view;
 	struct sink_event item;
@@ -110,12 +118,13 @@ int printer__call(struct printer *printer, const struct weir_call *call)
 	event.mark = call->mark;
 	item = make_item(printer, &event);
 	if (printer->fdnames) {
-		item.fds = fdnames__call(printer->fdnames, call, &decoded);
+		fds = fdnames__call(printer->fdnames, call, &decoded);
+		item.fds = printer->shows_fds ? fds : NULL;
 		if (!fdnames__shows(printer->fdnames, call))
 			return PRINTER_FILTERED;
 	}
 	add_task(printer, &item, &decoded, idle, &task);
-	if (!wanted(printer, &item, task, call))
+	if (!wanted(printer, &item, task, call, fds))
 		return PRINTER_FILTERED;
 	if (printer->counts)
 		counts__add(printer->counts, call, &item);

@@ -21,8 +21,9 @@ struct printer {
 	struct tasks *tasks;
 	const struct filter *filter; /* NULL: everything */
 	struct counts *counts;	     /* NULL: calls are not counted */
-	struct fdnames *fdnames;     /* NULL: descriptors stay numbers */
-	const char **source_names;   /* by source; filled as they are met */
+	struct fdnames *fdnames;     /* NULL: nobody has to know what descriptors are */
+	bool shows_fds;
+	const char **source_names; /* by source; filled as they are met */
 	uint32_t nr_sources;
 };
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/stop.h"
 
+#include "sinks/out.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
-#define TICK_NS 50000000
+#define TICK_NS	     50000000
+#define NSEC_PER_SEC 1000000000ull
 
 volatile int stop__requested, stop__signal;
 static volatile sig_atomic_t ledger_wanted;
 static timer_t tick;
 static volatile sig_atomic_t spared;
+static uint64_t end_ns; /* 0: none; set before its timer */
 static volatile sig_atomic_t hangup_asks, hangup_came;
 
 static void on_stop(int sig)
@@ -28,7 +33,7 @@ static void on_stop(int sig)
 		return;
 	}
 	stop__signal = sig;
-	stop__requested = 1;
+	stop__requested = OUT_STOP;
 	timer_settime(tick, 0, &again, NULL); /* async-signal-safe */
 	errno = saved;
 }
@@ -40,6 +45,14 @@ static void on_ledger(int sig)
 
 static void on_tick(int sig)
 {
+	struct timespec now;
+	int saved = errno;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (end_ns && !stop__requested &&
+	    (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec >= end_ns)
+		stop__requested = OUT_STOP_PATIENTLY;
+	errno = saved;
 }
 
 static const struct {
@@ -89,6 +102,17 @@ int stop__install(int spare_first_interrupt)
 	for (unsigned i = 0; i < N_CAUGHT && !err; i++)
 		err = catch_one(i);
 	return err;
+}
+
+void stop__at(uint64_t at_ns)
+{
+	const struct itimerspec at = {
+		.it_interval = {0, TICK_NS},
+		.it_value = {(time_t)(at_ns / NSEC_PER_SEC), (long)(at_ns % NSEC_PER_SEC)},
+	};
+
+	end_ns = at_ns;
+	timer_settime(tick, TIMER_ABSTIME, &at, NULL);
 }
 
 void stop__spare_no_more(void)

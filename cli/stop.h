@@ -5,6 +5,8 @@
 #ifndef WEIR_CLI_STOP_H
 #define WEIR_CLI_STOP_H
 
+#include <stdint.h>
+
 /* Non-zero once SIGINT, SIGTERM or SIGHUP came; a SIGHUP that the caller ignores does not come. */
 extern volatile int stop__requested;
 /* Which of them it was. */
@@ -22,6 +24,12 @@ void stop__spare_no_more(void);
 
 /* Signals are again what they were before that: in a child, for the program that it becomes. */
 void stop__restore(void);
+
+/*
+ * At end_ns (CLOCK_MONOTONIC) a stop is requested without a signal, as OUT_STOP_PATIENTLY: a write to
+ * somebody who takes nothing would not notice that the time is over.
+ */
+void stop__at(uint64_t end_ns);
 
 /* Did SIGUSR1 come since the last call? */
 int stop__ledger_wanted(void);

@@ -10,6 +10,8 @@
 #include "cli/buffers.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/descriptors.h"
+#include "cli/open_calls.h"
 #include "cli/outputs.h"
 #include "cli/printer.h"
 #include "cli/priority.h"
@@ -45,6 +47,7 @@ struct trace {
 	struct command command;
 	char program[PATH_MAX];
 	bool has_command, command_began, command_execed;
+	bool container_seen; /* of --container, when the trace began */
 	struct buffers buffers;
 	struct outputs outputs;
 
@@ -87,22 +90,31 @@ static void notice(struct trace *t, const struct weir_event *event)
 	t->printed_since_watermark = true;
 }
 
-/* A record whose payload makes no sense: counted, and its place shown. */
-static void give_up(struct trace *t, const struct weir_event *event)
+/*
+ * A record whose payload makes no sense: counted, and a gap from before it to where the stream is, at
+ * `now_ns`: of an enter that is later, when its exit has come.
+ */
+static void give_up_at(struct trace *t, const struct weir_event *event, uint64_t now_ns)
 {
 	struct weir_gap gap = {
 		.from_ns = event->stamp_ns ? event->stamp_ns - 1 : 0,
-		.to_ns = event->stamp_ns,
+		.to_ns = now_ns,
 		.lost = 1,
 		.cause = WEIR_LOST_BROKEN,
 	};
 	struct weir_event lost = *event;
 
 	lost.kind = WEIR_KIND_GAP;
+	lost.stamp_ns = now_ns;
 	lost.data = &gap;
 	lost.len = sizeof(gap);
 	weir_stream__count_lost(t->stream, event->source, 1, WEIR_LOST_BROKEN);
 	notice(t, &lost);
+}
+
+static void give_up(struct trace *t, const struct weir_event *event)
+{
+	give_up_at(t, event, event->stamp_ns);
 }
 
 static void filter_out(struct trace *t, const struct weir_event *event)
@@ -110,26 +122,28 @@ static void filter_out(struct trace *t, const struct weir_event *event)
 	weir_stream__count_filtered(t->stream, event->source, 1);
 }
 
+static int print_call(struct trace *t, const struct weir_call *call)
+{
+	/* The clone that a child returns from is its parent's call. */
+	if (enough(t) || call->end == WEIR_CALL_BORN)
+		return PRINTER_FILTERED;
+	return printer__call(&t->printer, call);
+}
+
 static int on_call(void *ctx, const struct weir_call *call)
 {
-	const struct weir_event *halves[] = {call->enter, call->exit};
-	void (*fate)(struct trace * t, const struct weir_event *event) = NULL;
+	const struct weir_event *halves[] = {call->found ? NULL : call->enter, call->exit};
 	struct trace *t = ctx;
-	int printed;
+	int printed = print_call(t, call);
 
-	/* The clone that a child returns from is its parent's call. */
-	if (enough(t) || call->end == WEIR_CALL_BORN) {
-		fate = filter_out;
-	} else {
-		printed = printer__call(&t->printer, call);
-		if (printed)
-			fate = printed == PRINTER_FILTERED ? filter_out : give_up;
-	}
-	if (!fate)
+	if (!printed)
 		count_printed(t);
-	for (int i = 0; fate && i < 2; i++)
-		if (halves[i])
-			fate(t, halves[i]);
+	for (int i = 0; printed && i < 2; i++) {
+		if (halves[i] && printed == PRINTER_FILTERED)
+			filter_out(t, halves[i]);
+		else if (halves[i])
+			give_up_at(t, halves[i], call->stamp_ns);
+	}
 	return 0;
 }
 
@@ -342,31 +356,75 @@ static bool open_stream(struct trace *t)
 static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, const char *cgroups)
 {
 	struct trace *t = ctx;
+	struct task_view view;
 
 	tasks__seed(t->printer.tasks, seed, exe, cgroups);
+	if (t->opts.filter.container && !t->container_seen)
+		t->container_seen = tasks__find(t->printer.tasks, seed->id.tid, UINT64_MAX,
+						&view) &&
+				    filter__is_container(&t->opts.filter, view.container);
 }
 
-/* Processes that are about to be traced are looked at before they go on. */
+/* What is not there may come yet, or was mistyped. */
+static void say_missing(const struct trace *t)
+{
+	const struct filter *filter = &t->opts.filter;
+
+	if (filter->container && !t->container_seen)
+		SAY("there is no container %s yet: waiting for it", filter->container);
+	if (filter->cgroup && t->selection.cgroup_fd == -ENOENT)
+		SAY("there is no cgroup %s yet: waiting for it", filter->cgroup);
+}
+
 static bool open_fdnames(struct trace *t)
 {
+	t->printer.shows_fds = t->opts.fds;
+	if (!t->calls || !(t->opts.fds || filter__needs_fds(&t->opts.filter)))
+		return true;
 	t->printer.fdnames = fdnames__new(&t->selection);
 	if (!t->printer.fdnames)
-		return false;
-	for (uint32_t i = 0; i < t->selection.nr_pids; i++)
-		fdnames__meet(t->printer.fdnames, t->pids[i]);
-	return true;
+		SAY("out of memory");
+	return t->printer.fdnames;
+}
+
+static void on_open_call(void *ctx, const struct weir_event *enter)
+{
+	calls__found(ctx, enter);
+}
+
+/*
+ * What the processes have open and wait in. They are looked at once their events come: what they
+ * close or leave from now on is told, and what they did between is told again.
+ */
+static void look_at_processes(struct trace *t)
+{
+	for (uint32_t i = 0; i < t->selection.nr_pids; i++) {
+		if (t->printer.fdnames)
+			fdnames__meet(t->printer.fdnames, t->pids[i]);
+		/* COMMAND waits for us. */
+		if (t->calls && !t->has_command)
+			open_calls__find(&t->selection, t->pids[i], on_open_call, t->calls);
+	}
+}
+
+static void say_start_failed(const char *why)
+{
+	if (strstr(why, strerror(EMFILE)) && descriptors__limit() < descriptors__needed())
+		SAY("%s: this takes %llu here, and %llu are allowed; try ulimit -n %llu", why,
+		    (unsigned long long)descriptors__needed(),
+		    (unsigned long long)descriptors__limit(),
+		    (unsigned long long)descriptors__needed());
+	else
+		SAY("%s", why);
 }
 
 static bool start(struct trace *t)
 {
 	char err[512];
 
-	if (!open_stream(t))
+	descriptors__raise_limit();
+	if (!open_stream(t) || !open_fdnames(t))
 		return false;
-	if (t->calls && t->opts.fds && !open_fdnames(t)) {
-		SAY("out of memory");
-		return false;
-	}
 	/* On v1 hosts there is no such directory: then the paths that are known have to do. */
 	if (t->opts.filter.cgroup && t->cgroupfs)
 		t->selection.cgroup_fd = cgroupfs__open_dir(t->cgroupfs, t->opts.filter.cgroup);
@@ -377,14 +435,16 @@ static bool start(struct trace *t)
 	    probes__connect(t->probes, t->stream, t->buffers.life_bytes, t->buffers.event_bytes,
 			    err, sizeof(err)) ||
 	    probes__attach(t->probes, on_seed, t, err, sizeof(err))) {
-		SAY("%s", err);
+		say_start_failed(err);
 		return false;
 	}
+	look_at_processes(t);
 	priority__raise();
 	if (privileges__drop()) {
 		SAY("cannot give up privileges: %s", strerror(errno));
 		return false;
 	}
+	say_missing(t);
 	if (t->opts.verbose)
 		SAY("tracing; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
 		    t->buffers.event_bytes, t->buffers.life_bytes);
@@ -451,6 +511,8 @@ static int run(struct trace *t)
 {
 	uint64_t end_ns = t->opts.duration_ns ? now_ns() + t->opts.duration_ns : UINT64_MAX;
 
+	if (t->opts.duration_ns)
+		stop__at(end_ns);
 	while (!over(t, end_ns)) {
 		int count = weir_stream__poll(t->stream, poll_timeout_ms(end_ns));
 
@@ -459,7 +521,8 @@ static int run(struct trace *t)
 		out__flush(t->printer.out);
 		refresh(t);
 		if (stop__ledger_wanted())
-			account__write(t->stream, STDERR_FILENO, is_json(t));
+			account__write(t->stream, STDERR_FILENO,
+				       is_json(t) && !isatty(STDERR_FILENO));
 	}
 	return 0;
 }
@@ -513,7 +576,7 @@ static int report(struct trace *t)
 	if (err)
 		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
 	say_evicted(t);
-	account__write(t->stream, STDERR_FILENO, is_json(t));
+	account__write(t->stream, STDERR_FILENO, is_json(t) && !isatty(STDERR_FILENO));
 	if (t->opts.ledger)
 		ledger_err = account__write(t->stream, t->outputs.ledger_fd, true);
 	if (ledger_err)
@@ -534,6 +597,7 @@ static void free_trace(struct trace *t)
 	tasks__free(t->printer.tasks);
 	cgroupfs__close(t->cgroupfs);
 	printer__free(&t->printer);
+	filter__free(&t->opts.filter);
 }
 
 static bool start_command(struct trace *t, char **argv)
@@ -562,7 +626,7 @@ static int command_status(struct trace *t)
 	if (command__ended(&t->command))
 		return command__status(&t->command);
 	/* It outlives the trace: there is nothing to say of it but why we stopped looking. */
-	return stop__requested ? 128 + stop__signal : EXIT_OK;
+	return stop__signal ? 128 + stop__signal : EXIT_OK;
 }
 
 static int trace(struct trace *t, char **argv)

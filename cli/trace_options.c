@@ -58,7 +58,8 @@ static const struct option_def trace_options[] = {
 	 "in JSON with --pair, which it implies"},
 	{'c', "summary-only", OPTION_FLAG, AT(summary_only), NULL,
 	 "count system calls instead of printing them: how many, how many\n"
-	 "failed, how long they took. Each second on a terminal (but for\n"
+	 "failed, how long they took (p50 and p99 may be up to 7 % more\n"
+	 "than they were, never less). Each second on a terminal (but for\n"
 	 "COMMAND's), and at the end. Default events: sys"},
 	{'C', "summary", OPTION_FLAG, AT(summary), NULL,
 	 "print the lines, and that table at the end"},

@@ -32,6 +32,7 @@ enum status {
 	GOOD = 0,
 	BROKEN = 1,
 	NO_VERDICT = EXIT_USAGE,
+	EMPTY = 3,
 };
 
 struct verify_options {
@@ -63,27 +64,30 @@ static const struct command_def verify_command = {
 		"is wrong, and then checks what comes out of it.",
 	.after =
 		"What is checked:\n"
-		"  format        Each line is one JSON object with the keys that its kind of event has.\n"
-		"  G1 order      Lines never step back in (ts, source, seq), but for those with \"late\" or\n"
-		"                \"ahead\"; a call cut short has no seq. With equal ts, life rings go before cpu rings, then the number\n"
-		"                in the source's name decides.\n"
-		"  G2 watermark  Watermarks (weir trace --watermarks) never go back, and nothing comes from\n"
-		"                behind one without being flagged late. What is flagged late is not beyond\n"
-		"                the next.\n"
-		"  G4 loss       Each number (seq) of a source comes once, and a source's gaps never lose\n"
-		"                more numbers than are missing.\n"
+		"  format        Each line is one JSON object with the keys that its kind of\n"
+		"                event has.\n"
+		"  G1 order      Lines never step back in (ts, source, seq), but for those with\n"
+		"                \"late\" or \"ahead\"; a call cut short has no seq. With equal ts,\n"
+		"                life rings go before cpu rings, then the number in the source's\n"
+		"                name decides.\n"
+		"  G2 watermark  Watermarks (weir trace --watermarks) never go back, and nothing\n"
+		"                comes from behind one without being flagged late. What is\n"
+		"                flagged late is not beyond the next.\n"
+		"  G4 loss       Each number (seq) of a source comes once, and a source's gaps\n"
+		"                never lose more numbers than are missing.\n"
 		"\n"
 		"A missing number is no error by itself. Losses have gaps, but an event that your selection\n"
 		"turned away after it had its number leaves a hole and no gap, and so does the enter of a\n"
 		"system call in a trace with --pair (its line counts as two events, and has the number of\n"
 		"the exit; its enter's source is not told, only how many there are). Two ways to prove that\n"
 		"nothing else is missing:\n"
-		"  --ledger      What was delivered and lost is what the account says, by source and by\n"
-		"                cause; the account closes; and no source misses more numbers than the\n"
-		"                account has as filtered.\n"
-		"  --complete    For a trace that nothing was turned away from: each number from 0 on is\n"
-		"                delivered or in a gap, but for as many as are enters. (Life rings also carry what only weir itself needs,\n"
-		"                names and cgroups: of use without the process group.)\n"
+		"  --ledger      What was delivered and lost is what the account says, by source\n"
+		"                and by cause; the account closes; and no source misses more\n"
+		"                numbers than the account has as filtered.\n"
+		"  --complete    For a trace that nothing was turned away from: each number from\n"
+		"                0 on is delivered or in a gap, but for as many as are enters.\n"
+		"                (Life rings also carry what only weir itself needs, names and\n"
+		"                cgroups: of use without the process group.)\n"
 		"\n"
 		"Numbers of one source may step back: an interrupt that comes between a record's number and\n"
 		"its stamp gives later numbers earlier stamps. A number that comes twice is noticed among\n"
@@ -101,7 +105,7 @@ static const struct command_def verify_command = {
 		"  weir verify --repair capture\n"
 		"\n"
 		"Exit status: 0 all promises kept; 1 one is broken (FILE:LINE and which, on standard error);\n"
-		"2 no verdict: wrong usage, or a file that can't be read.",
+		"2 no verdict: wrong usage, or a file that can't be read; 3 there is nothing in it.",
 	.options = verify_options,
 };
 
@@ -304,6 +308,7 @@ static bool read_halves(struct json_object *object, const struct judge_line *lin
 {
 	static const char *const ends[] = {"broken", "unfinished", "no_return"};
 	struct json_object *result, *args;
+	bool has_args = line->entered || get(object, "before");
 	unsigned int said = 0;
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
@@ -314,8 +319,7 @@ static bool read_halves(struct json_object *object, const struct judge_line *lin
 	    (result ? !has_type(result, json_type_int) || said : !said))
 		return wrong(why, len, "result", "a number where the call returned, else null");
 	if (!json_object_object_get_ex(object, "args", &args) ||
-	    (args ? !has_type(args, json_type_object) || !line->entered
-		  : line->entered || !line->has_seq))
+	    (args ? !has_type(args, json_type_object) || !has_args : has_args || !line->has_seq))
 		return wrong(why, len, "args", "an object where the call was entered, else null");
 	return true;
 }
@@ -511,6 +515,13 @@ static bool take_line(struct judge *judge, struct json_tokener *tokener, uint64_
 	return good;
 }
 
+/* Nothing is what breaks no promise; but whoever asks has made a trace, or thinks so. */
+static enum status say_empty(const char *file)
+{
+	SAY("%s is empty: there is nothing to check", file);
+	return EMPTY;
+}
+
 static enum status take_lines(struct judge *judge, struct json_tokener *tokener,
 			      struct lines *lines, const char *file)
 {
@@ -524,7 +535,7 @@ static enum status take_lines(struct judge *judge, struct json_tokener *tokener,
 
 		no++;
 		if (got == LINES_END)
-			return GOOD;
+			return no > 1 ? GOOD : EMPTY;
 		if (got == LINES_ERROR)
 			return say_unreadable(file);
 		if (got == LINES_TOO_LONG) {
@@ -823,7 +834,10 @@ static enum status verify(struct judge *judge, const struct verify_options *opts
 	struct judge_verdict verdict;
 	enum status status = judge_file(judge, opts);
 
-	if (status != GOOD)
+	/* With an account, that may be as it should. */
+	if (status == EMPTY && !opts->ledger)
+		return say_empty(opts->label);
+	if (status != GOOD && status != EMPTY)
 		return status;
 	if (opts->complete && !judge__complete(judge, &verdict)) {
 		say_broken(opts->label, &verdict);

@@ -528,9 +528,9 @@ static void call_times(struct out *out, const struct weir_call *call)
 {
 	char *p = PUT(out__room(out, FIXED_MAX), ",\"enter\":");
 
-	p = call->enter ? put_stamp(p, call->enter->stamp_ns) : PUT(p, "null");
+	p = call->enter && !call->found ? put_stamp(p, call->enter->stamp_ns) : PUT(p, "null");
 	p = PUT(p, ",\"dur_ns\":");
-	if (call->end == WEIR_CALL_RETURNED)
+	if (call->end == WEIR_CALL_RETURNED && !call->found)
 		p = put_u64(p, call->exit->stamp_ns - call->enter->stamp_ns);
 	else
 		p = PUT(p, "null");
@@ -544,6 +544,8 @@ static void call_result(struct out *out, const struct weir_decoded *d, const str
 		out__i64(out, d->ret);
 	else
 		out__str(out, "null");
+	if (call->found)
+		out__str(out, ",\"before\":true");
 	if (call->end == WEIR_CALL_BROKEN)
 		out__str(out, ",\"broken\":true");
 	if (call->end == WEIR_CALL_OPEN || call->end == WEIR_CALL_NO_RETURN)

@@ -223,7 +223,8 @@ int sink__ledger_text(struct out *out, const struct weir_ledger *ledger,
 		number(out, "; stray ", a->stray);
 	if (a->unread)
 		number(out, "; unread strings ", a->unread);
-	out__str(out, ledger->order == WEIR_ORDER_EXACT ? "; order exact" : "; order estimated");
+	out__str(out, extra->two_lines ? "\n" : "; ");
+	out__str(out, ledger->order == WEIR_ORDER_EXACT ? "order exact" : "order estimated");
 	out__str(out, "; lag p99 ");
 	duration_text(out, ledger->lag.p99_ns);
 	out__str(out, "; self ");

@@ -26,6 +26,7 @@
 	64 /* of buffer for each place in the list of items; shorter ones fill it first */
 #define WAIT_MS	     100 /* between two looks at `stop` while the peer takes nothing */
 #define SOURCE_LIMIT (1u << 20)
+#define PATIENCE     5 /* times the grace, for a peer that need not be hurried */
 
 struct item {
 	size_t end; /* in the buffer */
@@ -50,6 +51,7 @@ struct out {
 	const volatile int *stop;
 	uint64_t grace_ns;
 	uint64_t give_up_ns; /* 0: no stop was seen yet */
+	bool patient;	     /* each byte that the peer takes puts that off */
 	uint64_t written;
 	uint64_t *unwritten; /* by source */
 	uint32_t unwritten_len;
@@ -171,12 +173,25 @@ static void count_unwritten(struct out *out, const struct item *item)
 		count_one(out, item->also);
 }
 
-/* Is the program being stopped? From the first time on that it is, the grace period runs. */
+/*
+ * Is the program being stopped? From the first time on that it is, the grace period runs; a stop that
+ * is not patient may come after one that is.
+ */
 static bool stopping(struct out *out)
 {
-	if (!out->give_up_ns && out->stop && *out->stop)
-		out->give_up_ns = now_ns() + out->grace_ns;
+	int stop = out->stop ? *out->stop : 0;
+
+	if (stop && (!out->give_up_ns || (out->patient && stop != OUT_STOP_PATIENTLY))) {
+		out->patient = stop == OUT_STOP_PATIENTLY;
+		out->give_up_ns = now_ns() + (out->patient ? PATIENCE : 1) * out->grace_ns;
+	}
 	return out->give_up_ns != 0;
+}
+
+static void took_some(struct out *out)
+{
+	if (out->patient)
+		out->give_up_ns = now_ns() + PATIENCE * out->grace_ns;
 }
 
 /*
@@ -253,6 +268,7 @@ static size_t write_len(struct out *out, size_t len)
 		n = write(out->fd, out->buf + done, want);
 		if (n > 0) {
 			done += (size_t)n;
+			took_some(out);
 		} else if (n == 0) {
 			out->error = -EIO;
 			break;

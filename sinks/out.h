@@ -31,12 +31,15 @@ static inline struct out_cursor *out__cursor(const struct out *out)
 
 /*
  * `stop` is polled before each write and whenever one is interrupted (EINTR): once it is non-zero,
- * writing goes on for at most stop_grace_ms, then what is left is given up. May be NULL. A write
+ * writing goes on for at most stop_grace_ms, then what is left is given up; if it is
+ * OUT_STOP_PATIENTLY, for as long as the peer takes something in five times that. May be NULL. A write
  * that blocks notices only when it is interrupted: a signal handler that sets `stop` has to see to
  * it that signals keep coming (a timer), as the one that sets it may arrive just before the write.
  *
  * The buffer is at least 16 KiB and grows to the largest item. NULL and errno on failure.
  */
+#define OUT_STOP	   1
+#define OUT_STOP_PATIENTLY 2
 struct out *out__new(int fd, size_t buffer_bytes, const volatile int *stop, unsigned stop_grace_ms);
 void out__free(struct out *out); /* does not flush, does not close fd */
 

@@ -52,10 +52,11 @@ struct sink_ledger_extra {
 	/* per-source infos, `n` of them */
 	const struct weir_source_info *sources;
 	uint32_t n;
+	bool two_lines; /* as text: for a terminal, which would break it anywhere */
 };
 int sink__ledger_json(struct out *out, const struct weir_ledger *ledger,
 		      const struct sink_ledger_extra *extra);
-/* The same for people: one short line, no newline. */
+/* The same for people: one line, or two; no newline at the end. */
 int sink__ledger_text(struct out *out, const struct weir_ledger *ledger,
 		      const struct sink_ledger_extra *extra);
 

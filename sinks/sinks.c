@@ -24,7 +24,12 @@ const struct sink_ops *sink__find(const char *name)
 
 void sink__end_call(struct out *out, const struct weir_call *call)
 {
-	if (call->enter && call->exit)
-		out__also(out, call->enter->source);
-	out__end(out, true, (call->exit ? call->exit : call->enter)->source);
+	const struct weir_event *enter = call->found ? NULL : call->enter;
+
+	if (enter && call->exit)
+		out__also(out, enter->source);
+	if (enter || call->exit)
+		out__end(out, true, (call->exit ? call->exit : enter)->source);
+	else
+		out__end(out, false, WEIR_SOURCE_NONE);
 }

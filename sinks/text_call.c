@@ -198,12 +198,14 @@ static void result(struct out *out, const struct weir_decoded *d)
 		out__i64(out, d->ret);
 }
 
-static void duration(struct out *out, uint64_t ns)
+static void duration(struct out *out, const struct weir_call *call)
 {
+	uint64_t ns = call->exit->stamp_ns - call->enter->stamp_ns;
+
 	text__paint(out, TEXT_DIM);
-	out__str(out, " <");
+	out__str(out, call->found ? " <over " : " <");
 	out__used(out, text__put_duration(out__room(out, TEXT_DURATION_MAX), ns));
-	out__char(out, '>');
+	out__str(out, call->found ? ", from before the trace>" : ">");
 	text__paint(out, TEXT_PLAIN);
 }
 
@@ -217,7 +219,7 @@ static void ending(struct out *out, const struct sink_event *se, const struct we
 		result(out, d);
 		if (se->fds)
 			opened(out, se->fds->result);
-		duration(out, call->exit->stamp_ns - call->enter->stamp_ns);
+		duration(out, call);
 		break;
 	case WEIR_CALL_BORN:
 	case WEIR_CALL_NO_ENTER:
@@ -233,7 +235,8 @@ static void ending(struct out *out, const struct sink_event *se, const struct we
 		text__paint(out, TEXT_PLAIN);
 		break;
 	case WEIR_CALL_OPEN:
-		out__str(out, " <unfinished>");
+		out__str(out,
+			 call->found ? " <unfinished, from before the trace>" : " <unfinished>");
 		break;
 	}
 }

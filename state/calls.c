@@ -23,6 +23,7 @@ struct thread {
 		order; /* by enter, oldest first; those without an open call stand behind */
 	struct weir_event enter;
 	bool open;
+	bool found; /* the open call has no record that it was entered by */
 	bool newborn;
 	uint32_t cap; /* bytes at payload */
 	void *payload;
@@ -110,6 +111,14 @@ static struct thread *find_or_add(struct calls *calls, uint32_t tid)
 	return thread;
 }
 
+static void close_call(struct calls *calls, struct thread *thread)
+{
+	thread->open = false;
+	calls->nr_open--;
+	list__del(&thread->order);
+	list__add_tail(&calls->idle, &thread->order);
+}
+
 /* Hand an open call out, and close it: it stands where the event does that ended it. */
 static int end_call(struct calls *calls, struct thread *thread, enum weir_call_end end,
 		    const struct weir_event *at)
@@ -121,12 +130,10 @@ static int end_call(struct calls *calls, struct thread *thread, enum weir_call_e
 		.stamp_ns = at->stamp_ns,
 		.source = at->source,
 		.mark = at->mark,
+		.found = thread->found,
 	};
 
-	thread->open = false;
-	calls->nr_open--;
-	list__del(&thread->order);
-	list__add_tail(&calls->idle, &thread->order);
+	close_call(calls, thread);
 	return calls->fn(calls->ctx, &view);
 }
 
@@ -166,6 +173,7 @@ static int keep(struct calls *calls, struct thread *thread, const struct weir_ev
 	thread->enter = *event;
 	thread->enter.data = thread->payload;
 	thread->open = true;
+	thread->found = false;
 	thread->newborn = false;
 	calls->nr_open++;
 	list__del(&thread->order);
@@ -199,8 +207,10 @@ static int on_enter(struct calls *calls, const struct weir_event *event)
 	thread = find_or_add(calls, enter->id.tid);
 	if (!thread)
 		return hand_out_at_once(calls, event);
-	/* It can't be in two calls: the exit of the first never came. */
-	if (thread->open)
+	/* It can't be in two calls: the exit of the first never came, or it was found in this one. */
+	if (thread->open && thread->found)
+		close_call(calls, thread);
+	else if (thread->open)
 		err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
 	if (err)
 		return err;
@@ -220,6 +230,33 @@ static bool belongs(const struct thread *thread, const struct weir_event *event)
 	return exit->nr == NR_NONE || (enter->nr == exit->nr && enter->abi == exit->abi);
 }
 
+int calls__found(struct calls *calls, const struct weir_event *enter)
+{
+	const struct weir_sys_enter *record = enter->data;
+	struct thread *thread = find_or_add(calls, record->id.tid);
+
+	if (!thread || keep(calls, thread, enter))
+		return -ENOMEM;
+	thread->found = true;
+	return 0;
+}
+
+/*
+ * Does this exit leave the found call untouched? It is of an earlier one, if it lies before the look;
+ * another call after the look means that what was found was over by then.
+ */
+static bool passes_found(struct calls *calls, struct thread *thread, const struct weir_event *event)
+{
+	if (!thread->open || !thread->found)
+		return false;
+	if (event->stamp_ns < thread->enter.stamp_ns)
+		return true;
+	if (belongs(thread, event))
+		return false;
+	close_call(calls, thread);
+	return true;
+}
+
 static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 {
 	const struct weir_sys_exit *exit = event->data;
@@ -235,7 +272,8 @@ static int on_exit_of_call(struct calls *calls, const struct weir_event *event)
 
 	if (thread)
 		thread->newborn = false;
-
+	if (thread && passes_found(calls, thread, event))
+		return calls->fn(calls->ctx, &alone);
 	if (thread && thread->open && belongs(thread, event))
 		return end_call(calls, thread, WEIR_CALL_RETURNED, event);
 	if (thread && thread->open)
@@ -309,7 +347,8 @@ static int on_gap(struct calls *calls, const struct weir_event *event)
 		struct thread *thread = thread_of(node);
 
 		node = node->next;
-		if (event->source == WEIR_SOURCE_NONE || thread->enter.source == event->source)
+		if (event->source == WEIR_SOURCE_NONE || thread->enter.source == event->source ||
+		    thread->found)
 			err = end_call(calls, thread, WEIR_CALL_BROKEN, event);
 	}
 	return err;

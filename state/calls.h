@@ -34,6 +34,13 @@ void calls__free(struct calls *calls); /* drops what is open: call calls__finish
  */
 int calls__apply(struct calls *calls, const struct weir_event *event);
 
+/*
+ * A thread was found in a call: its enter, made up from that, with the time of the look as its stamp
+ * and WEIR_SOURCE_NONE. To be told before the first event; what the stream says of the thread counts
+ * more. -ENOMEM: the call is not known.
+ */
+int calls__found(struct calls *calls, const struct weir_event *enter);
+
 /* The trace ends at stamp_ns: hand out what is open, oldest first. */
 int calls__finish(struct calls *calls, uint64_t stamp_ns);
 

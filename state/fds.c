@@ -54,6 +54,9 @@ struct fds {
 	struct list_node order;
 	fds_resolver resolve;
 	void *ctx;
+	/* While set, a seed is about this kind of file only, and about descriptors that are not known. */
+	const char *only;
+	uint64_t only_since_ns;
 };
 
 /* ---- files and entries ------------------------------------------------------------------------ */
@@ -291,8 +294,12 @@ void fds__seed(struct fds *fds, uint32_t pid, int32_t fd, const char *text, bool
 {
 	struct proc *proc = find_proc(fds, pid);
 
-	if (proc)
+	if (!proc)
+		return;
+	if (!fds->only)
 		set_text(fds, proc, fd, text, cloexec, 0);
+	else if (!strncmp(text, fds->only, strlen(fds->only)) && !find_entry(fds, pid, fd))
+		set_text(fds, proc, fd, text, cloexec, fds->only_since_ns);
 }
 
 const char *fds__find(struct fds *fds, uint32_t pid, int32_t fd)
@@ -637,6 +644,32 @@ static void on_memfd(const struct call *call)
 	returns(call, text, arg(call, 1) & 1 /* MFD_CLOEXEC */);
 }
 
+/*
+ * What it opened lies in memory that nobody read. But what is open now, of this kind and by nobody that
+ * was seen, is what it opened; or what a later one did, under the same number.
+ */
+static void looks_for(const struct call *call, const char *kind)
+{
+	struct fds *fds = call->fds;
+
+	if (!fds->resolve)
+		return;
+	fds->only = kind;
+	fds->only_since_ns = call->stamp_ns;
+	fds->resolve(fds->ctx, fds, (uint32_t)call->proc->node.key);
+	fds->only = NULL;
+}
+
+static void on_pipe(const struct call *call)
+{
+	looks_for(call, "pipe:");
+}
+
+static void on_socketpair(const struct call *call)
+{
+	looks_for(call, "socket:");
+}
+
 static void on_pidfd(const struct call *call)
 {
 	char text[64];
@@ -705,9 +738,12 @@ static const struct {
 	{"perf_event_open", returns_unknown, true},
 	{"pidfd_getfd", returns_unknown, true},
 	{"pidfd_open", on_pidfd, true},
+	{"pipe", on_pipe, false},
+	{"pipe2", on_pipe, false},
 	{"signalfd", returns_unknown, true},
 	{"signalfd4", returns_unknown, true},
 	{"socket", on_socket, true},
+	{"socketpair", on_socketpair, false},
 	{"timerfd_create", on_timerfd, true},
 	{"userfaultfd", returns_unknown, true},
 };

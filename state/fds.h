@@ -20,7 +20,10 @@ struct fds;
 
 #define FDS_CWD (-100) /* the working directory, AT_FDCWD: kept like a descriptor */
 
-/* A process is met for the first time: tell what it has open, by fds__seed(). */
+/*
+ * A process is met for the first time, or has opened something that its call does not tell: tell what
+ * it has open, by fds__seed().
+ */
 typedef void (*fds_resolver)(void *ctx, struct fds *fds, uint32_t pid);
 
 /* cap_bytes: 0 is 16 MiB; what does not fit pushes out the process longest not heard of. NULL: ENOMEM. */

@@ -180,7 +180,7 @@ int summary__add(struct summary *summary, const struct weir_call *call,
 	by_process->errors += failed;
 	if (comm && by_process->pid)
 		snprintf(by_process->comm, sizeof(by_process->comm), "%.16s", comm);
-	if (call->end != WEIR_CALL_RETURNED)
+	if (call->end != WEIR_CALL_RETURNED || call->found)
 		return 0;
 	ns = call->exit->stamp_ns - call->enter->stamp_ns;
 	histogram__add(&by_call->times, ns);

@@ -104,6 +104,11 @@ struct weir_call {
 	uint64_t stamp_ns;		/* where it stands in the stream: at its exit, gap or end */
 	uint32_t source; /* of the record or gap at which it stands; WEIR_SOURCE_NONE: the end */
 	uint8_t mark;	 /* WEIR_MARK_*, of the same */
+	/*
+	 * enter is no record: the thread was found in the call, by other means, at enter->stamp_ns, and
+	 * had entered it at that time or before.
+	 */
+	bool found;
 };
 
 /* A decoded record. Borrowed like the event that it was made from. */

@@ -249,6 +249,29 @@ class Interrupt(unittest.TestCase):
         """weir can: what did not run has not succeeded."""
         self.before_it_begins(lambda weir: weir.signal(signal.SIGTERM), 125)
 
+    def test_while_its_exec_hangs(self):
+        """As on a file system that does not answer: here the program is stopped before its exec."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            said = os.path.join(where, "said")
+            for _ in range(20):
+                with open(said, "wb") as file, live.Child(
+                        [live.WEIR, "trace", "-v", "-f", "none", "sleep", "60"],
+                        stdin=subprocess.DEVNULL, stderr=file) as weir:
+                    live.wait_until("forked", lambda: proc.children(weir.pid))
+                    program, = proc.children(weir.pid)
+                    os.kill(program, signal.SIGSTOP)
+                    with open(f"/proc/{program}/comm", encoding="ascii") as comm:
+                        early = comm.read() == "weir\n"
+                    with open(said, "rb") as text:
+                        live.wait_until("tracing", lambda: b"tracing; " in text.read())
+                    weir.signal(signal.SIGTERM)
+                    status = weir.process.wait(timeout=live.PATIENCE_S)
+                    os.kill(program, signal.SIGKILL)
+                if early:
+                    break
+        self.assertTrue(early)
+        self.assertEqual(status, 128 + signal.SIGTERM)
+
     def test_dispositions(self):
         """What is ignored and blocked in the program is as without weir: for nohup, say."""
         command = ["grep", "-E", "^Sig(Ign|Blk):", "/proc/self/status"]

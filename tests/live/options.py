@@ -85,6 +85,9 @@ class Help(Case):
         self.assertEqual(set(listed), self.TRIED)
         self.assertEqual(len(listed), len(self.TRIED))
         self.assertEqual(self.good("-h"), (out, said))
+        for command in ("trace", "verify", "doctor"):
+            _, out, _ = live.run(command, "--help")
+            self.assertEqual([line for line in out.splitlines() if len(line) > 80], [])
 
     def test_wrong_usage(self):
         self.wrong("there is no option --bogus", "--bogus")
@@ -190,7 +193,28 @@ class Filters(Case):
 
     def test_by_path(self):
         calls = self.calls("-P", "/nowhere", "-P", "/dev/null")
-        self.assertEqual({c["args"]["filename"] for c in calls}, {"/nowhere", "/dev/null"})
+        named = [c["args"]["filename"] for c in calls if c["args"].get("filename")]
+        self.assertEqual(set(named), {"/nowhere", "/dev/null"})
+        # What is done with what was opened is there, too.
+        self.assertIn("read", {c["syscall"] for c in calls})
+
+    def test_by_path_as_it_is_meant(self):
+        """Relative to where its process is, or to a descriptor; and what descriptors stand for."""
+        script = ("import os; os.chdir('/etc'); d = os.open('/', 0); os.stat('./hostname');"
+                  "f = os.open('etc/../etc/hostname', 0, dir_fd=d); os.read(f, 1);"
+                  "os.stat('passwd'); os.close(f)")
+        with folder() as where:
+            link = os.path.join(where, "link")
+            os.symlink("/etc/hostname", link)
+            for path in ("/etc/hostname", "/etc//./hostname", link):
+                lines = self.objects("--pair", "-e", "sys", "-P", path,
+                                     command=["/usr/bin/python3", "-ISc", script])
+                calls = [line["syscall"] for line in lines]
+                self.assertEqual(calls[:2], ["newfstatat", "openat"], calls)
+                self.assertEqual(calls[-2:], ["read", "close"])
+                self.assertFalse([line for line in lines if "fds" in line or "passwd" in str(line)])
+        self.wrong("-P, --failed, --errno and --min-duration ask for whole calls: add --pair",
+                   "-f", "json", "-P", "/etc/hostname")
 
     def test_by_result(self):
         self.assertTrue(all(c["result"] < 0 for c in self.calls("--failed")))
@@ -221,6 +245,15 @@ class Filters(Case):
         self.assertTrue(self.objects("--cgroup", "/"))
         self.assertEqual(self.objects("--cgroup", "/no/such/group"), [])
         self.assertEqual(self.objects("--container", "nosuchcontainer"), [])
+
+    def test_by_place_that_is_not_there(self):
+        """It may come yet; but whoever has mistyped it is told."""
+        for option, name, what in (("--cgroup", "/no/such/group", "cgroup"),
+                                   ("--container", "nosuchcontainer", "container")):
+            _, said = self.good("-d", "20ms", option, name)
+            self.assertIn(f"weir trace: there is no {what} {name} yet: waiting for it\n", said)
+        _, said = self.good("-d", "20ms", "--cgroup", "/")
+        self.assertNotIn("waiting", said)
 
     def test_classes_and_taking_away(self):
         calls = {line["syscall"] for line in self.objects("-e", "%file", command=self.TRUE)}
@@ -337,6 +370,28 @@ class Output(Case):
             with open(path, encoding="ascii") as trace:
                 self.assertEqual(trace.read(), "before\n")
             self.good("-o", "/dev/null", "--ledger", "/dev/null", "true")
+
+    def test_ledger_to_standard_output(self):
+        out, _ = self.good("--ledger", "-", "-f", "none", "true")
+        self.assertTrue(json.loads(out)["closes"])
+        out, _ = self.good("--ledger", "-", "sh", "-c", "echo mine")
+        self.assertTrue(json.loads(out.removeprefix("mine\n"))["closes"])
+        status, out, said = live.run("trace", "--ledger", "-", "-o", "-", "true")
+        self.assertEqual((status, out), (125, ""))
+        self.assertEqual(said, "weir trace: -: the trace goes there already; --ledger needs a "
+                               "file of its own\n")
+
+    def test_account_on_a_terminal(self):
+        """For whoever looks at it, also where the trace is JSON; in two lines."""
+        keyboard, screen = pty.openpty()
+        try:
+            with folder() as where:
+                subprocess.run([live.WEIR, "trace", "-f", "json", "-o", f"{where}/trace", "true"],
+                               stderr=screen, check=True, timeout=live.PATIENCE_S)
+            self.assertRegex(os.read(keyboard, 65536), rb"\Aproduced [^;]*\r\norder exact; [^\r]*\r\n\Z")
+        finally:
+            os.close(keyboard)
+            os.close(screen)
 
     def test_default(self):
         """Standard output; standard error where COMMAND has the other."""
@@ -615,6 +670,16 @@ class Rights(unittest.TestCase):
         """With empty folders there, for this run only."""
         script = "".join(f"mount -t tmpfs none {path} && " for path in paths) + 'exec "$@"'
         return self.run_as("unshare", "--mount", "sh", "-c", script, "sh")
+
+    def test_few_descriptors(self):
+        """It takes more by itself where it may; else it says how many."""
+        status, said = self.run_as("prlimit", "--nofile=20:4096")
+        self.assertEqual(status, 0, said)
+        status, said = self.run_as("prlimit", "--nofile=20:20", *self.NOBODY,
+                                   "--inh-caps=-all,+bpf,+perfmon",
+                                   "--ambient-caps=-all,+bpf,+perfmon")
+        self.assertEqual(status, 1)
+        self.assertRegex(said, r"\Aweir trace: [^\n]*Too many open files[^\n]*ulimit -n [0-9]+[^\n]*\n\Z")
 
     def test_no_types(self):
         status, said = self.hidden("/sys/kernel/btf")

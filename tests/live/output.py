@@ -123,6 +123,16 @@ class Slow(unittest.TestCase):
         print(f"{ledger['produced']} produced, {ledger['delivered']} delivered, "
               f"{at_start >> 10} KiB at the start, {at_end >> 10} KiB at most")
 
+    def test_stuck_and_over(self):
+        """-d ends it, though nobody reads."""
+        with flood() as load, Piped("-e", CALLS, "-p", load.pid, "-d", "1") as trace:
+            load.run()
+            self.assertEqual(trace.end(), 0)
+            ledger = trace.ledger()
+            live.assert_account(self, ledger)
+            self.assertEqual(trace.read_events(), ledger["delivered"])
+        self.assertGreater(live.lost(ledger, "output"), 0)
+
     def test_stuck_terminal(self):
         """As after Ctrl-S."""
         keyboard, screen = pty.openpty()

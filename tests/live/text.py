@@ -78,18 +78,50 @@ class Pairs(Case):
                            "cd /; cat etc/hostname | cat >/dev/null; sleep 9 & exec true")
         holds(self, "weir-trace.schema.json", out.encode())
 
+    @staticmethod
+    def wait_until_asleep(pid):
+        """In the call that it is to be found in: it has its own name, and waits."""
+        def asleep():
+            with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+                return re.search(r"\((sleep|cat)\) S", stat.read())
+        live.wait_until("asleep", asleep)
+
+    def test_from_before(self):
+        """A call that returns during the trace, of a thread that was in it before."""
+        with live.Child(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as cat:
+            self.wait_until_asleep(cat.pid)
+            with live.Trace("-y", "-e", "sys:read", "-p", cat.pid, form="text") as trace, \
+                    live.Trace("--pair", "-e", "sys:read", "-p", cat.pid) as objects:
+                cat.process.communicate(b"word\n", timeout=live.PATIENCE_S)
+                trace.end()
+                objects.end()
+                objects.verify()
+                with open(trace.path, encoding="ascii") as text:
+                    first, second = text.read().splitlines()
+                before, after = objects.events("syscall")
+                self.assertEqual(objects.ledger()["delivered"], 3)
+        self.assertRegex(first, r" read\(fd: 0<pipe:\[[0-9]+\]>, buf: 0x[0-9a-f]+, count: [0-9]+\) = 5 "
+                                r"<over [0-9.]+[mu]?s, from before the trace>$")
+        self.assertRegex(second, r" = 0 <[0-9.]+[mu]?s>$")
+        self.assertEqual((before["before"], before["enter"], before["result"]), (True, None, 5))
+        self.assertEqual(before["args"], after["args"])
+        self.assertNotIn("before", after)
+
     def test_unfinished(self):
         """What is still in a call when the trace ends."""
         with subprocess.Popen(["sleep", "60"]) as sleep:
+            self.wait_until_asleep(sleep.pid)
             try:
                 with live.Trace("--pair", "-e", "sys:clock_nanosleep,nanosleep", "-p",
                                 sleep.pid) as trace:
                     trace.stop()
                     trace.verify()
-                    # It was entered before the trace: nobody has seen anything of it.
-                    self.assertEqual(trace.events("syscall"), [])
+                    call, = trace.events("syscall")
             finally:
                 sleep.kill()
+        # It was entered before the trace: /proc tells in which call it is, but not since when.
+        self.assertEqual((call["before"], call["unfinished"], call["enter"]), (True, True, None))
+        self.assertNotEqual(call["args"]["rqtp"], "0x0")
         script = 'sleep 60 & echo $! >&2; until grep -qs "(sleep) S" /proc/$!/stat; do :; done; sleep 0.5'
         with live.Trace("--pair", "-e", "sys:clock_nanosleep", "--no-wait", "--", "sh", "-c",
                         script) as trace:
@@ -173,6 +205,26 @@ class Descriptors(Case):
         self.assertRegex(said, rf" openat\(dfd: AT_FDCWD<{folder}>, filename: \"file\", .*\)"
                                rf" = [0-9]+<{folder}/file> <")
         self.assertRegex(said, r" socket\(.*\) = [0-9]+<tcp> <")
+
+    def test_pipes(self):
+        """Their numbers lie in memory: those that are still open when weir looks have their names."""
+        script = ("import os, socket; os.read(0, 1); r, w = os.pipe(); a, b = socket.socketpair();"
+                  "os.read(0, 1); os.write(w, b'1'); os.read(r, 1); a.send(b'2')")
+        with live.Child(["/usr/bin/python3", "-c", script], stdin=subprocess.PIPE) as child, \
+                live.Trace("-y", "-e", "sys:write,read,sendto,pipe2,socketpair", "-p", child.pid,
+                           form="text") as trace:
+            def lines():
+                with open(trace.path, encoding="ascii") as text:
+                    return text.read()
+            child.process.stdin.write(b"1")
+            child.process.stdin.flush()
+            live.wait_until("opened", lambda: " socketpair(" in lines())
+            child.process.communicate(b"2", timeout=live.PATIENCE_S)
+            trace.end()
+            lines = lines()
+        written, = re.findall(r" write\(fd: [0-9]+<(pipe:\[[0-9]+\])>, buf: 0x[0-9a-f]+, count: 1\)", lines)
+        self.assertIn(f"<{written}>, buf: ", lines.partition(" write(")[2].partition(" read(")[2])
+        self.assertRegex(lines, r" sendto\(fd: [0-9]+<socket:\[[0-9]+\]>, ")
 
     def test_json(self):
         out, _ = self.good("-y", "-e", "sys:write,openat", "-f", "json", "-o", "-", "--", *self.command)

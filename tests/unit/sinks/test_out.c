@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -560,6 +561,61 @@ static void test_stop_before(void **state)
 	assert_int_equal(give_up(false, &stop, 0), 0);
 }
 
+struct reader {
+	int fd;
+	size_t got;
+};
+
+/* Takes a page each 16 ms, until there is no more. */
+static void *read_slowly(void *arg)
+{
+	struct reader *reader = arg;
+	char page[4096];
+	ssize_t n;
+
+	while ((n = read(reader->fd, page, sizeof(page))) > 0) {
+		reader->got += (size_t)n;
+		usleep(16000);
+	}
+	return NULL;
+}
+
+/* Longer than its patience, but never that long without a byte. */
+static void test_patient_stop(void **state)
+{
+	static const volatile int stop = OUT_STOP_PATIENTLY;
+	struct reader reader = {0};
+	char line[128];
+	int fds[2];
+	pthread_t thread;
+	struct out *out;
+
+	assert_int_equal(pipe(fds), 0);
+	reader.fd = fds[0];
+	out = out__new(fds[1], 0, &stop, 300);
+	assert_int_equal(pthread_create(&thread, NULL, read_slowly, &reader), 0);
+	memset(line, 'x', sizeof(line));
+	for (int i = 0; i < 4096; i++) {
+		out__bytes(out, line, sizeof(line));
+		out__end(out, true, 0);
+	}
+	assert_int_equal(out__flush(out), 0);
+	out__free(out);
+	close(fds[1]);
+	pthread_join(thread, NULL);
+	assert_int_equal(reader.got, 4096 * sizeof(line));
+	close(fds[0]);
+}
+
+/* Nobody takes anything: then it ends all the same. */
+static void test_patience_ends(void **state)
+{
+	static const volatile int stop = OUT_STOP_PATIENTLY;
+
+	assert_int_equal(give_up(false, &stop, 5), 0);
+	assert_int_equal(give_up(true, &stop, 5), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +636,8 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_stop_while_blocked),
 		cmocka_unit_test(test_stop_before),
+		cmocka_unit_test(test_patient_stop),
+		cmocka_unit_test(test_patience_ends),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 

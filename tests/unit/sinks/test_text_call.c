@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* text_call.c: a system call as a line: arguments by what they are, results, times, and what is not there. */
 #include "capture.h"
+#include "sinks/text.h"
 
 #include "sinks/style.h"
 
@@ -27,6 +28,8 @@ static int teardown(void **state)
 static struct weir_event enter = {.stamp_ns = 1000, .source = 1}, leave = {.stamp_ns = 1500};
 static struct weir_decoded d;
 
+static bool is_found;
+
 /* What follows "TIME 0 sh[10] "; as a call that ended like this. */
 static const char *ending(enum weir_call_end end)
 {
@@ -34,6 +37,7 @@ static const char *ending(enum weir_call_end end)
 		.end = end,
 		.enter = end == WEIR_CALL_BORN || end == WEIR_CALL_NO_ENTER ? NULL : &enter,
 		.exit = end <= WEIR_CALL_NO_ENTER ? &leave : NULL,
+		.found = is_found,
 	};
 	struct sink_event se = {.event = call.exit ? call.exit : call.enter,
 				.decoded = &d,
@@ -328,10 +332,23 @@ static void test_random(void **state)
 	}
 }
 
+/* It was there before the trace: nobody knows since when. */
+static void test_found(void **state)
+{
+	is_found = true;
+	begin("read", 3);
+	raw("fd", WEIR_TAG_FD, NULL, 0);
+	assert_call("read(fd: 0) = 3 <over 0.500us, from before the trace>");
+	assert_string_equal(ending(WEIR_CALL_OPEN),
+			    "read(fd: 0) <unfinished, from before the trace>");
+	is_found = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_strings_that_are_not_there),
 		cmocka_unit_test(test_results),

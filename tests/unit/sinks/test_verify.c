@@ -129,10 +129,45 @@ static void test_good(void **state)
 	assert_string_equal(said_out,
 			    "t.json: 1 events, 1 gaps, 0 lost and an unknown number, 0 late, "
 			    "0 watermarks: all promises kept\n");
-	assert_int_equal(verify_text(""), 0);
-	assert_non_null(strstr(said_out, " 0 events,"));
 	/* Without a newline at the end, but whole. */
 	assert_int_equal(verify_bytes(RECORD(10, "cpu0", 0), strlen(RECORD(10, "cpu0", 0)) - 1), 0);
+}
+
+/* No promise is broken, and none is kept: most likely the trace was never made. */
+static void test_empty(void **state)
+{
+	assert_int_equal(verify_text(""), 3);
+	assert_string_equal(said_out, "");
+	assert_string_equal(said_err, "weir verify: t.json is empty: there is nothing to check\n");
+}
+
+static void expect_call(const char *members, int status)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 "{\"ts\":\"9\"," TIME
+		 ",\"pid\":1,\"tid\":1,\"event\":\"syscall\",\"syscall\":\"read\","
+		 "\"nr\":0,\"dur_ns\":null,%s}\n",
+		 members);
+	assert_int_equal(verify_text(line), status);
+}
+
+/* A call that was there before the trace has arguments, though it has no enter. */
+static void test_found_calls(void **state)
+{
+	expect_call(
+		"\"enter\":null,\"result\":null,\"unfinished\":true,\"before\":true,\"args\":{}",
+		0);
+	assert_non_null(strstr(said_out, " 0 events,"));
+	expect_call("\"enter\":null,\"result\":1,\"source\":\"cpu0\",\"seq\":5,\"before\":true,"
+		    "\"args\":{}",
+		    0);
+	assert_non_null(strstr(said_out, " 1 events,"));
+	expect_call("\"enter\":null,\"result\":null,\"unfinished\":true,\"args\":{}", 1);
+	expect_call("\"enter\":null,\"result\":null,\"unfinished\":true,\"before\":true,"
+		    "\"args\":null",
+		    1);
 }
 
 static void test_standard_input(void **state)
@@ -679,6 +714,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_found_calls),
 		cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_broken_promises),
 		cmocka_unit_test(test_holes),

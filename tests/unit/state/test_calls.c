@@ -47,6 +47,7 @@ struct got {
 	uint64_t stamp_ns;
 	uint32_t source, nr, bytes;
 	uint8_t mark;
+	bool found;
 };
 
 #define GOT_MAX 200000
@@ -64,7 +65,8 @@ static int on_call(void *ctx, const struct weir_call *call)
 	*g = (struct got){.end = call->end,
 			  .stamp_ns = call->stamp_ns,
 			  .source = call->source,
-			  .mark = call->mark};
+			  .mark = call->mark,
+			  .found = call->found};
 	assert_true(call->enter || call->exit);
 	if (call->enter) {
 		const struct weir_sys_enter *enter = call->enter->data;
@@ -220,6 +222,69 @@ static void test_returned(void **state)
 	leave(7, NR_NONE);
 	GOT(3, WEIR_CALL_RETURNED, 8, 9);
 	assert_int_equal(nr_got, 4);
+}
+
+static int found(uint32_t tid, uint32_t nr, uint64_t stamp_ns)
+{
+	struct weir_sys_enter enter = {.id = {tid, tid}, .nr = nr};
+	struct weir_event event = {.stamp_ns = stamp_ns,
+				   .data = &enter,
+				   .len = sizeof(enter),
+				   .source = WEIR_SOURCE_NONE,
+				   .type = WEIR_T_SYS_ENTER};
+
+	return calls__found(calls, &event);
+}
+
+#define FOUND(i, the_end, the_exit)                   \
+	do {                                          \
+		GOT(i, the_end, 0, the_exit);         \
+		assert_true(got[i].found);            \
+		assert_int_equal(got[i].nr, NR_READ); \
+	} while (0)
+
+/* A call that was there before the stream, found at 10. */
+static void test_found(void **state)
+{
+	assert_int_equal(found(7, NR_READ, 10), 0);
+	now_ns = 10;
+	leave(7, NR_READ);
+	FOUND(0, WEIR_CALL_RETURNED, 1);
+	enter(7, NR_READ);
+	leave(7, NR_READ);
+	GOT(1, WEIR_CALL_RETURNED, 2, 3);
+	assert_false(got[1].found);
+	found(8, NR_READ, 10);
+	ended(8);
+	FOUND(2, WEIR_CALL_NO_RETURN, 0);
+	found(8, NR_READ, 10);
+	lost_in(3, 1, WEIR_BOUND_EXACT);
+	FOUND(3, WEIR_CALL_BROKEN, 0);
+	found(8, NR_READ, 10);
+	calls__finish(calls, 100);
+	FOUND(4, WEIR_CALL_OPEN, 0);
+	assert_int_equal(nr_got, 5);
+}
+
+/* The stream knows better: what lies before the look is of another call, and so is what does not fit. */
+static void test_found_against_the_stream(void **state)
+{
+	found(7, NR_READ, 10);
+	leave(7, NR_READ);
+	GOT(0, WEIR_CALL_NO_ENTER, 0, 1);
+	enter(7, NR_READ); /* this was what was found */
+	leave(7, NR_READ);
+	GOT(1, WEIR_CALL_RETURNED, 2, 3);
+	assert_false(got[1].found);
+	found(8, NR_READ, 10);
+	now_ns = 10;
+	leave(8, NR_WRITE);
+	GOT(2, WEIR_CALL_NO_ENTER, 0, 4);
+	leave(8, NR_READ);
+	GOT(3, WEIR_CALL_NO_ENTER, 0, 5);
+	assert_int_equal(nr_got, 4);
+	allocations_left = 0;
+	assert_int_equal(found(9, NR_READ, 10), -ENOMEM);
 }
 
 static void test_no_enter(void **state)
@@ -629,10 +694,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_returned),	T(test_no_enter),  T(test_two_enters),
-		T(test_no_return),	T(test_born),	   T(test_exec_by_another_thread),
-		T(test_gaps),		T(test_finish),	   T(test_eviction),
-		T(test_errors),		T(test_no_memory), T(test_like_the_model),
+		T(test_found),		T(test_found_against_the_stream),
+		T(test_returned),	T(test_no_enter),
+		T(test_two_enters),	T(test_no_return),
+		T(test_born),		T(test_exec_by_another_thread),
+		T(test_gaps),		T(test_finish),
+		T(test_eviction),	T(test_errors),
+		T(test_no_memory),	T(test_like_the_model),
 		T(test_each_half_once),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@
 static struct fds *fds;
 static uint64_t now_ns;
 static unsigned int resolved;
+static int pipe_from; /* 0: none is open */
 
 /* Each process has a directory /home/PID and its standard output when it is met. */
 static void resolve(void *ctx, struct fds *table, uint32_t pid)
@@ -35,10 +36,16 @@ static void resolve(void *ctx, struct fds *table, uint32_t pid)
 	snprintf(cwd, sizeof(cwd), "/home/%u", pid);
 	fds__seed(table, pid, FDS_CWD, cwd, false);
 	fds__seed(table, pid, 1, "/dev/pts/0", false);
+	if (pipe_from) {
+		fds__seed(table, pid, pipe_from, "pipe:[12]", false);
+		fds__seed(table, pid, pipe_from + 1, "pipe:[12]", true);
+		fds__seed(table, pid, pipe_from + 2, "socket:[13]", false);
+	}
 }
 
 static int setup(void **state)
 {
+	pipe_from = 0;
 	now_ns = 1000;
 	resolved = 0;
 	fds = fds__new(0, resolve, &resolved);
@@ -346,6 +353,29 @@ static void test_other_kinds(void **state)
 	assert_fd(7, 6, "eventfd");
 }
 
+/* What it opened stands in memory: the resolver is asked, about what nobody has seen. */
+static void test_pipes(void **state)
+{
+	opened(7, 4, "/tmp/file", 0);
+	CALL(7, 0, "chdir", str("/elsewhere"));
+	pipe_from = 4;
+	CALL(7, 0, "pipe2", number(0x7000), number(0));
+	assert_int_equal(resolved, 2);
+	assert_fd(7, 4, "/tmp/file"); /* not taken by what is there by now */
+	assert_fd(7, FDS_CWD, "/elsewhere");
+	assert_fd(7, 5, "pipe:[12]");
+	assert_fd(7, 6, NULL); /* nor is anything else */
+	CALL(7, 0, "socketpair", number(1), number(1), number(0), number(0x7000));
+	assert_fd(7, 6, "socket:[13]");
+	CALL(7, -24, "pipe", number(0x7000));
+	assert_int_equal(resolved, 3);
+	forked(7, 8);
+	assert_fd(8, 5, "pipe:[12]");
+	execed(7);
+	assert_fd(7, 5, NULL);
+	assert_fd(7, 6, "socket:[13]");
+}
+
 /* A close frees the number before it returns; another thread's open may have it by then. */
 static void test_close_races_open(void **state)
 {
@@ -497,6 +527,7 @@ int main(void)
 		T(test_fork),
 		T(test_sockets),
 		T(test_other_kinds),
+		T(test_pipes),
 		T(test_close_races_open),
 		T(test_calls_that_did_not_return),
 		T(test_gaps),
