@@ -82,8 +82,8 @@ static const struct option_def record_options[] = {
 	 "leave so much of the disk free: the oldest parts are removed,\n"
 	 "and where that is not enough, what comes is counted as lost"},
 	{0, "zstd", OPTION_FLAG, AT(zstd), NULL,
-	 "compress the files of every part but the last as it is closed:\n"
-	 "weir reads them, others after zstd -d"},
+	 "compress the files of every part but the last; other readers\n"
+	 "want them decompressed first"},
 	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
 	 "stop after TIME: 10 (seconds), 1.5, 500ms, 2m"},
 	{0, "no-wait", OPTION_FLAG, AT(live.no_wait), NULL,

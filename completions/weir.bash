@@ -100,13 +100,13 @@ _weir_complete_value() {
 	esac
 }
 
-# The operands: another program's words behind `weir trace`, a file behind `weir verify`.
+# The operands: another program's words behind `weir trace` and `record`, a file behind `weir verify`.
 _weir_operand() {
 	local command=$1 first=$2 at=$3 word=$4
 
-	if [[ $command == trace && $at -eq $first ]]; then
+	if [[ $command == @(trace|record) && $at -eq $first ]]; then
 		_weir_reply "$word" "" < <(compgen -c -- "$word" | sort -u)
-	elif [[ $command == trace ]] && declare -F _command_offset >/dev/null; then
+	elif [[ $command == @(trace|record) ]] && declare -F _command_offset >/dev/null; then
 		_command_offset "$first"
 	elif [[ $command != doctor ]]; then
 		_weir_files "$word"

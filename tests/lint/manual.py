@@ -13,7 +13,7 @@ import textwrap
 
 import tree
 
-COMMANDS = ("trace", "verify", "doctor")
+COMMANDS = ("trace", "record", "verify", "doctor")
 OPTION = re.compile(r"(?:-(\w), +)?--([\w-]+)( .+)?$")
 ITEM = re.compile(r"\.It (?:Fl (\w) , )?Fl -([\w-]+)( Ar .*)?$")
 

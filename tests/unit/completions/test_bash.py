@@ -45,7 +45,7 @@ class Offers(unittest.TestCase):
         self.assertLessEqual({"trace", "verify", "doctor"}, set(offered("")))
 
     def test_all_options_of_help(self):
-        for command in ("trace", "verify", "doctor"):
+        for command in ("trace", "record", "verify", "doctor"):
             told = subprocess.run([WEIR, command, "--help"], check=True,
                                   stdout=subprocess.PIPE).stdout.decode()
             options = told.split("Options:\n")[1].split("\n\n")[0]
@@ -79,7 +79,7 @@ class Offers(unittest.TestCase):
             path = os.path.join(where, "a trace")
             with open(path, "wb"):
                 pass
-            for line in ("verify ", "verify --ledger ", "trace -o ", "trace --pair -P ",
+            for line in ("verify ", "verify --ledger ", "trace -o ", "record -o ", "trace --pair -P ",
                          "trace -e sys:open cat "):
                 self.assertEqual(offered(line + path[:-6]), [path], line)
             self.assertEqual(offered(f"doctor {path[:-6]}"), [])
@@ -87,6 +87,7 @@ class Offers(unittest.TestCase):
     def test_command_and_its_words(self):
         self.assertIn("bash", offered("trace -y bas"))
         self.assertIn("bash", offered("trace -- bas"))
+        self.assertIn("bash", offered("record -o x bas"))
         # They are its own: no options of weir's.
         self.assertEqual(offered("trace ls --comm"), [])
         self.assertEqual(offered("trace -- ls --comm"), [])
