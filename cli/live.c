@@ -162,6 +162,8 @@ static void on_seed(void *ctx, const struct weir_seed *seed, const char *exe, co
 	struct live *live = ctx;
 
 	tasks__seed(live->tasks, seed, exe, cgroups);
+	if (live->seeded)
+		live->seeded(live->ctx, seed);
 }
 
 static bool open_probes(struct live *live, char *err, size_t err_len)

@@ -43,6 +43,10 @@ struct live {
 	struct probes *probes;
 	struct cgroupfs *cgroupfs;
 	struct tasks *tasks;
+
+	/* Each thread that ran before, behind the table's own look at it. NULL: nobody asks. */
+	void (*seeded)(void *ctx, const struct weir_seed *seed);
+	void *ctx;
 };
 
 /* Without -e: `process`, and with -p or COMMAND `process,signal,sys`. */

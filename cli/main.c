@@ -18,6 +18,7 @@ static const struct {
 	{"record", cmd_record, "the same into a capture: files that other tools read as well"},
 	{"replay", cmd_replay, "a capture, as trace would have printed it"},
 	{"info", cmd_info, "what a capture is: of what, when, how much, what it lost"},
+	{"top", cmd_top, "who has the CPUs, to the nanosecond, and who waits for them"},
 	{"verify", cmd_verify, "check a trace in JSON, or a capture: order, gaps, numbers"},
 	{"doctor", cmd_doctor, "what this kernel and your rights allow, and the way out"},
 };

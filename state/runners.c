@@ -362,6 +362,7 @@ static void describe_proc(struct runners *runners, struct runner_proc *proc,
 	struct name *cgroup = who->cgroup, *container = who->container;
 
 	who->uid = view->uid;
+	who->ppid = view->ppid;
 	set_comm(who->name, view->name);
 	/* The same again nearly always: then the name comes back as it was. */
 	who->cgroup = NULL;

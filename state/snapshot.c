@@ -142,6 +142,7 @@ static void of_process(struct usage_row *row, const struct runner_proc *proc)
 	row->pid = proc->pid;
 	row->process_start_ns = proc->start_ns;
 	row->uid = proc->who.uid;
+	row->ppid = proc->who.ppid;
 	row->cgroup = proc->who.cgroup ? proc->who.cgroup->text : NULL;
 	row->container = proc->who.container ? proc->who.container->text : NULL;
 	memcpy(row->name, proc->who.name, sizeof(row->name));

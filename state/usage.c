@@ -586,7 +586,7 @@ void usage__seed(struct usage *usage, const struct weir_seed *seed)
 {
 	if (seed->id.tid)
 		runners__get(&usage->runners, seed->id.tid, seed->id.pid, seed->start_ns,
-			     usage->begin_ns);
+			     seed->start_ns);
 }
 
 static void on_fork(struct usage *usage, const struct weir_event *event)

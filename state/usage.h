@@ -95,6 +95,7 @@ struct usage_row {
 	uint32_t pid, tid; /* of a thread; pid: of USAGE_GONE_THREADS, too */
 	int32_t cpu;	   /* of USAGE_IDLE and USAGE_GAP; of a thread, where it ran last; -1 */
 	uint32_t uid;	   /* TASKS_UID_UNKNOWN */
+	uint32_t ppid;	   /* 0: unknown or none */
 	uint64_t start_ns, process_start_ns; /* 0: unknown */
 	char comm[WEIR_COMM_LEN];	     /* of the thread; "": unknown */
 	char name[WEIR_COMM_LEN];	     /* of its process */

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * top.c - `weir top`: who has the CPUs, to the nanosecond.
+ *
+ * Puts the rooms together: a source tells switches, accounts add them up, and each interval a table of
+ * them is shown on a screen, as lines, or as JSON. At the end, whatever ends it, one line says what
+ * all of it came to.
+ */
+#include "cli/commands.h"
+#include "cli/filter.h"
+#include "cli/options.h"
+#include "cli/stop.h"
+#include "cli/style.h"
+#include "cli/top.h"
+#include "sinks/out.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NSEC_PER_SEC	    1000000000ull
+#define DEFAULT_INTERVAL_NS (2 * NSEC_PER_SEC)
+#define LEAST_INTERVAL_NS   (NSEC_PER_SEC / 10)
+/* A screen that stays empty for a whole interval looks as if it hung. */
+#define FIRST_SCREEN_NS	    (NSEC_PER_SEC / 2)
+#define OUT_BUFFER_BYTES    (256u << 10)
+#define STOP_GRACE_MS	    400
+
+#define AT(member) OPTION_AT(struct top_options, member)
+
+static const struct option_def top_options[] = {
+	{'b', "batch", OPTION_FLAG, AT(batch), NULL,
+	 "print reports instead of keeping a screen; what happens anyway\n"
+	 "when the output is no terminal"},
+	{'n', "count", OPTION_COUNT, AT(count), "N", "end after N reports"},
+	{'d', "interval", OPTION_DURATION, AT(interval_ns), "TIME",
+	 "time that a report covers, from 0.1: 5 (seconds), 500ms. Default: 2"},
+	{0, "once", OPTION_FLAG, AT(once), NULL, "one report, as -b -n 1"},
+	{'H', "threads", OPTION_FLAG, AT(threads), NULL, "a row for each thread, as --by thread"},
+	{0, "by", OPTION_STRING, AT(by), "WHAT",
+	 "a row for each process (default), thread, cgroup, container,\n"
+	 "user or cpu"},
+	{'o', "sort", OPTION_STRING, AT(sort), "KEY",
+	 "cpu (default), total, vol, invol, migr, wait, p50, p99, max, rss,\n"
+	 "cycles, ipc, pid or name; the most first; - in front turns it round"},
+	{'u', "uid", OPTION_STRING, AT(user), "USER", "only of USER's (name or number) processes"},
+	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...", "only of these processes"},
+	{0, "comm", OPTION_LIST, AT(comms), "GLOB",
+	 "only of threads or processes whose name matches; repeat for more"},
+	{'i', "no-idle", OPTION_FLAG, AT(no_idle), NULL,
+	 "leave out who did not have a CPU in the interval"},
+	{0, "tree", OPTION_FLAG, AT(tree), NULL, "processes below their parents"},
+	{0, "rows", OPTION_COUNT, AT(rows), "N",
+	 "with -b or --json: the first N rows of each report"},
+	{0, "json", OPTION_FLAG, AT(json), NULL, "an object a report (see docs/schema)"},
+	{0, "counters", OPTION_FLAG, AT(counters), NULL,
+	 "also cycles, instructions and cache misses, where the machine\n"
+	 "counts them"},
+	{0, "color", OPTION_STRING, AT(color), "WHEN",
+	 "auto (default: on a terminal, unless NO_COLOR is set), always or\n"
+	 "never"},
+	{0, "buffer", OPTION_SIZE, AT(buffer), "SIZE",
+	 "room for switches that were not read yet, for the whole machine.\n"
+	 "Default: 2.5M a CPU"},
+	{0, "strict", OPTION_FLAG, AT(strict), NULL, "exit with 3 if anything was lost"},
+	{0},
+};
+
+const struct command_def top_command = {
+	.name = "top",
+	.synopsis = "[OPTION]...",
+	.about =
+		"Shows who has the CPUs, for how long, and how long they waited for them: from each\n"
+		"single switch, so processes that lived for a millisecond are there, and those that\n"
+		"have ended. Time in which a switch was lost is a gap, and nobody's: tasks + idle +\n"
+		"gap is the time that went by, to the nanosecond. Needs root, or CAP_BPF and\n"
+		"CAP_PERFMON. On the screen, h shows the keys.",
+	.after = "Examples:\n"
+		 "  weir top                      a screen\n"
+		 "  weir top -d 10 --once -i      who had a CPU in the next ten seconds\n"
+		 "  weir top --by container       containers instead of processes\n"
+		 "  weir top -H -p 123 -o p99     who of 123's threads waits longest for a CPU\n"
+		 "  weir top --json -n 5 -d 1     five reports for a program\n\n"
+		 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
+	.options = top_options,
+};
+
+#define SAY(...) say(&top_command, __VA_ARGS__)
+
+struct top {
+	struct top_options opts;
+	struct top_view view;
+	struct top_source *source;
+	struct top_table table;
+	struct top_screen *screen; /* NULL: reports are printed */
+	struct out *out;
+	struct style style;
+	uint64_t shown;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- what the user asked for -------------------------------------------------------------------- */
+
+static bool check_by(struct top *t)
+{
+	if (t->opts.threads)
+		t->view.by = USAGE_BY_THREAD;
+	if (t->opts.by && !top_by__find(t->opts.by, &t->view.by)) {
+		SAY("there is no --by '%s': process, thread, cgroup, container, user or cpu",
+		    t->opts.by);
+		return false;
+	}
+	if (t->opts.by && t->opts.threads && t->view.by != USAGE_BY_THREAD) {
+		SAY("-H and --by %s exclude each other", t->opts.by);
+		return false;
+	}
+	return true;
+}
+
+static bool check_sort(struct top *t)
+{
+	const char *word = t->opts.sort;
+
+	if (!word)
+		return true;
+	t->view.reverse = *word == '-';
+	if (top_sort__find(word + t->view.reverse, &t->view.sort))
+		return true;
+	SAY("there is no --sort '%s': cpu, total, vol, invol, migr, wait, p50, p99, max, rss, "
+	    "cycles, ipc, pid or name",
+	    word);
+	return false;
+}
+
+static bool add_pid(struct top *t, const char *word, char **end)
+{
+	unsigned long pid;
+
+	errno = 0;
+	pid = strtoul(word, end, 10);
+	if (*word < '0' || *word > '9' || errno || !pid || pid > 1u << 22 ||
+	    (**end && **end != ','))
+		return false;
+	if (t->view.nr_pids < TOP_PIDS_MAX)
+		t->view.pids[t->view.nr_pids++] = (uint32_t)pid;
+	return true;
+}
+
+static bool check_pids(struct top *t)
+{
+	for (unsigned i = 0; i < t->opts.pids.count; i++) {
+		const char *word = t->opts.pids.at[i];
+		char *end;
+
+		do {
+			if (!add_pid(t, word, &end)) {
+				SAY("-p takes numbers of processes, not '%s'", t->opts.pids.at[i]);
+				return false;
+			}
+			word = end + 1;
+		} while (*end);
+	}
+	return true;
+}
+
+static bool check_user(struct top *t)
+{
+	struct filter filter = {.user = t->opts.user};
+
+	if (!filter__check(&filter, &top_command))
+		return false;
+	t->view.has_uid = filter.user;
+	t->view.uid = filter.uid;
+	return true;
+}
+
+static bool check_options(struct top *t)
+{
+	struct top_options *opts = &t->opts;
+
+	if (!opts->interval_ns)
+		opts->interval_ns = DEFAULT_INTERVAL_NS;
+	if (opts->interval_ns < LEAST_INTERVAL_NS) {
+		SAY("--interval is at least 0.1 (seconds)");
+		return false;
+	}
+	opts->batch |= opts->once | opts->json;
+	if (opts->once)
+		opts->count = 1;
+	if (!opts->batch && !isatty(STDOUT_FILENO)) {
+		SAY("the output is no terminal: printing reports, as with -b");
+		opts->batch = true;
+	}
+	if (opts->rows && !opts->batch) {
+		SAY("--rows is for -b and --json: a screen has as many as fit");
+		return false;
+	}
+	t->view.no_idle = opts->no_idle;
+	t->view.tree = opts->tree;
+	t->view.counters = opts->counters;
+	t->view.comms = &opts->comms;
+	return check_by(t) && check_sort(t) && check_pids(t) && check_user(t) &&
+	       style__words(&top_command, NULL, opts->color);
+}
+
+/* ---- run ---------------------------------------------------------------------------------------- */
+
+static int show(struct top *t)
+{
+	int err = top_table__fill(&t->table, &t->view);
+
+	if (err)
+		return err;
+	if (t->screen) {
+		top_screen__show(t->screen, &t->table);
+		return 0;
+	}
+	if (t->opts.json)
+		return top_json__report(t->out, &t->table, &t->view, t->opts.rows);
+	return top_batch__report(t->out, &t->table, &t->view, t->opts.rows, !t->shown);
+}
+
+/* The interval ends here. */
+static int take(struct top *t)
+{
+	struct top_account account;
+	int err;
+
+	if (t->screen && top_screen__is_frozen(t->screen))
+		return 0;
+	t->table.snapshot = top_source__take(t->source);
+	if (!t->table.snapshot)
+		return -ENOMEM;
+	top_source__account(t->source, &account);
+	t->table.before = t->table.account;
+	t->table.account = account;
+	err = show(t);
+	t->shown++;
+	return err;
+}
+
+static bool is_enough(const struct top *t)
+{
+	return stop__requested || (t->opts.count && t->shown >= t->opts.count);
+}
+
+/* false: the user has had enough. */
+static bool wait_for(struct top *t, uint64_t until_ns)
+{
+	uint64_t now = now_ns();
+	unsigned ms = top_source__pause_ms(t->source);
+
+	if (until_ns <= now)
+		return true;
+	if ((until_ns - now) / 1000000 < ms)
+		ms = (unsigned)((until_ns - now + 999999) / 1000000);
+	if (t->screen)
+		return top_screen__wait(t->screen, ms);
+	poll(NULL, 0, (int)ms);
+	return true;
+}
+
+static int run(struct top *t)
+{
+	uint64_t next_ns = now_ns();
+	int err = 0;
+
+	top_source__account(t->source, &t->table.account);
+	next_ns += t->screen && t->opts.interval_ns > FIRST_SCREEN_NS ? FIRST_SCREEN_NS
+								      : t->opts.interval_ns;
+	while (!err && !is_enough(t) && wait_for(t, next_ns)) {
+		err = top_source__poll(t->source);
+		if (err || now_ns() < next_ns)
+			continue;
+		err = take(t);
+		/* From the plan, not from now: intervals don't grow. What was missed is left out. */
+		while (next_ns <= now_ns())
+			next_ns += t->opts.interval_ns;
+	}
+	return err;
+}
+
+static bool is_lost(const struct usage_snapshot *snapshot, const struct top_account *account)
+{
+	return account->lost || snapshot->trouble.unseen || snapshot->trouble.steps_back ||
+	       snapshot->trouble.broken || snapshot->cpu_difference_ns ||
+	       snapshot->rows_difference_ns || snapshot->interval_difference_ns;
+}
+
+/* What all came to: one line on standard error. */
+static int finish(struct top *t)
+{
+	const struct usage_snapshot *snapshot;
+	struct top_account account;
+	char line[TOP_LINE_MAX];
+	int err = top_source__close(t->source);
+
+	if (err < 0)
+		SAY("the last switches could not be read: %s", strerror(-err));
+	snapshot = top_source__take(t->source);
+	if (!snapshot) {
+		SAY("out of memory");
+		return EXIT_FAILED;
+	}
+	top_source__account(t->source, &account);
+	top_cells__end(snapshot, &account, line);
+	fprintf(stderr, "%s\n", line);
+	if (err < 0)
+		return EXIT_FAILED;
+	return t->opts.strict && is_lost(snapshot, &account) ? EXIT_LOST : EXIT_OK;
+}
+
+static bool open_output(struct top *t)
+{
+	style__fill(&t->style, NULL, t->opts.color, STDOUT_FILENO);
+	if (!t->opts.batch) {
+		t->screen = top_screen__open(&t->view, &t->opts.interval_ns, t->style.color);
+		return t->screen;
+	}
+	t->out = out__new(STDOUT_FILENO, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
+	if (!t->out)
+		SAY("out of memory");
+	else
+		out__set_style(t->out, &t->style);
+	return t->out;
+}
+
+static int top(struct top *t)
+{
+	int err, status;
+
+	t->source = top_source__open(&t->opts);
+	if (!t->source || !open_output(t))
+		return EXIT_FAILED;
+	err = run(t);
+	top_screen__close(t->screen);
+	/* A reader that has gone away has what it wanted; a stop has cut the rest short. */
+	if (err == -EPIPE || err == -ECANCELED)
+		err = 0;
+	if (err)
+		SAY("%s", strerror(-err));
+	status = finish(t);
+	return err ? EXIT_FAILED : status;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	static struct top t;
+	int status, operand = options__parse(&top_command, argc, argv, &t.opts, &status);
+
+	if (operand < 0)
+		return status;
+	if (operand < argc) {
+		SAY("there is no operand '%s'", argv[operand]);
+		return EXIT_USAGE;
+	}
+	if (!check_options(&t))
+		return EXIT_USAGE;
+	if (stop__install(0)) {
+		SAY("cannot catch signals: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	status = top(&t);
+	top_table__free(&t.table);
+	top_source__free(t.source);
+	out__free(t.out);
+	return status;
+}

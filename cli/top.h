@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * top.h - what the parts of `weir top` share: the options, an interval as it is shown, and those who show
+ * it.
+ */
+#ifndef WEIR_CLI_TOP_H
+#define WEIR_CLI_TOP_H
+
+#include "cli/options.h"
+#include "state/usage.h"
+
+extern const struct command_def top_command;
+
+struct top_options {
+	struct option_list pids, comms;
+	const char *by, *sort, *user, *color, *replay;
+	uint64_t interval_ns, count, rows, buffer;
+	bool batch, threads, no_idle, json, once, counters, tree, strict;
+};
+
+enum top_sort {
+	TOP_SORT_TIME = 0,
+	TOP_SORT_TOTAL,
+	TOP_SORT_VOLUNTARY,
+	TOP_SORT_INVOLUNTARY,
+	TOP_SORT_MIGRATIONS,
+	TOP_SORT_WAIT,
+	TOP_SORT_P50,
+	TOP_SORT_P99,
+	TOP_SORT_MAX,
+	TOP_SORT_RSS,
+	TOP_SORT_CYCLES,
+	TOP_SORT_IPC,
+	TOP_SORT_PID,
+	TOP_SORT_NAME,
+	TOP_SORTS
+};
+
+/* NULL: no such. The name is --sort's word. */
+const char *top_sort__name(enum top_sort sort);
+const char *top_by__name(enum usage_by by);
+bool top_sort__find(const char *word, enum top_sort *out);
+bool top_by__find(const char *word, enum usage_by *out);
+
+#define TOP_PIDS_MAX 1024
+#define TOP_TEXT_MAX 64
+
+/* What of an interval is shown, and in which order. */
+struct top_view {
+	enum usage_by by;
+	enum top_sort sort;
+	bool reverse, tree, no_idle, counters;
+	bool has_uid;
+	uint32_t uid;
+	uint32_t pids[TOP_PIDS_MAX];
+	uint32_t nr_pids;
+	const struct option_list *comms;
+	char text[TOP_TEXT_MAX]; /* part of a name or pid; "": any */
+};
+
+/* What weir itself has lost and cost, since the beginning. */
+struct top_account {
+	uint64_t produced, told, lost, pending; /* switches, as the kernel's side counted them */
+	uint64_t life_lost;			/* forks, execs, exits: names may be missing */
+	uint64_t self_ns, self_bytes;		/* weir's own CPU time and RSS */
+	int64_t wall_offset_ns;			/* wall clock = stamp + that */
+};
+
+/* One line: a group, with what is asked of the kernel for it. */
+struct top_line {
+	const struct usage_group *group;
+	uint64_t rss_bytes; /* 0: unknown, or nothing */
+	uint32_t depth;	    /* in the tree */
+};
+
+/* An interval, ready to be shown. */
+struct top_table {
+	const struct usage_snapshot *snapshot; /* NULL: there is none yet */
+	struct top_account account;
+	struct top_account before; /* at the interval's beginning */
+	struct usage_groups groups;
+	struct top_line *lines;
+	size_t count, room;
+	size_t processes, threads, exited;
+};
+
+/* Lines of the snapshot, as the view has them. 0 or -ENOMEM. */
+int top_table__fill(struct top_table *table, const struct top_view *view);
+void top_table__free(struct top_table *table);
+
+/* RSS of those lines that are about to be shown: one read of /proc for each process that runs. */
+void top_table__ask_rss(struct top_table *table, size_t first, size_t count);
+
+static inline uint64_t top_table__interval_ns(const struct top_table *table)
+{
+	return table->snapshot->to_ns - table->snapshot->from_ns;
+}
+
+/* ---- cells ------------------------------------------------------------------------------------ */
+
+#define TOP_LINE_MAX 512
+
+/* Columns that fit into `width`, with a name behind them: the line of titles, or of one row. */
+void top_cells__titles(const struct top_view *view, unsigned width, char out[TOP_LINE_MAX]);
+void top_cells__line(const struct top_table *table, const struct top_view *view,
+		     const struct top_line *line, unsigned width, char out[TOP_LINE_MAX]);
+/* Lines above the table; NULL: there are not so many. */
+#define TOP_HEAD_LINES 4
+void top_cells__head(const struct top_table *table, const struct top_view *view, unsigned which,
+		     char out[TOP_LINE_MAX]);
+/* What all came to, at the end. */
+void top_cells__end(const struct usage_snapshot *snapshot, const struct top_account *account,
+		    char out[TOP_LINE_MAX]);
+/* 12.3us, at most 6 columns. */
+void top_cells__duration(char *out, size_t size, uint64_t ns);
+
+/* ---- where figures come from, and go ---------------------------------------------------------- */
+
+struct top_source;
+
+/* NULL, and why was said. */
+struct top_source *top_source__open(const struct top_options *opts);
+/* Read what there is. 0 or -errno. */
+int top_source__poll(struct top_source *source);
+/* The interval up to now. NULL: no memory. */
+const struct usage_snapshot *top_source__take(struct top_source *source);
+void top_source__account(struct top_source *source, struct top_account *out);
+/* No more switches; what there was is read. */
+int top_source__close(struct top_source *source);
+void top_source__free(struct top_source *source);
+
+/* How long it can sleep. */
+unsigned top_source__pause_ms(const struct top_source *source);
+
+struct out;
+
+/* One report; its rows are asked for RSS. 0, or the output's error. */
+int top_batch__report(struct out *out, struct top_table *table, const struct top_view *view,
+		      uint64_t max_rows, bool first);
+int top_json__report(struct out *out, struct top_table *table, const struct top_view *view,
+		     uint64_t max_rows);
+
+struct top_screen;
+
+/* Takes the terminal. NULL: it can't be used, and why was said. */
+struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color);
+/* Waits for keys, at most that long. false: the user has had enough. */
+bool top_screen__wait(struct top_screen *screen, unsigned ms);
+/* Is an interval wanted at all? Not while frozen. */
+bool top_screen__is_frozen(const struct top_screen *screen);
+void top_screen__show(struct top_screen *screen, struct top_table *table);
+/* Gives the terminal back. */
+void top_screen__close(struct top_screen *screen);
+
+#endif /* WEIR_CLI_TOP_H */
