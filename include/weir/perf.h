@@ -58,7 +58,7 @@ struct weir_perf_opts {
 	size_t ring_bytes; /* of each ring: a power of two, at least a page; 0: 2 MiB */
 	/*
 	 * The newest records overwrite the oldest (a flight recorder): nothing of these rings is read
-	 * before weir_stream__snapshot().
+	 * before weir_stream__snapshot(), which waits for grace periods, whatever `fence` says.
 	 */
 	bool overwrite;
 	/* Why it failed: one sentence with the way out goes here. NULL: nobody wants to know. */
@@ -69,7 +69,7 @@ struct weir_perf_opts {
 /*
  * A PERF_EVENT_ARRAY that somebody's BPF program writes to with bpf_perf_event_output() and
  * BPF_F_CURRENT_CPU: a ring on each online CPU, put into that CPU's slot of the map, and out of it by
- * weir_stream__free(). weir_event.data is the payload, as the program wrote it.
+ * weir_stream__close() or free. weir_event.data is the payload, as the program wrote it.
  */
 struct weir_perf_array_opts {
 	size_t sz;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* How many a CPU's rings have lost since the first of them: struct outside's `lost`. */
 static uint64_t count_lost(void *ctx)
@@ -182,6 +183,8 @@ static int add_group(struct weir_stream *s, struct perf_group *group,
 	if (err)
 		reason__say(reason, err, "cannot add perf events: %s", strerror(-err));
 	else
+		err = stream__need_proof(s, group->proof, reason);
+	if (!err)
 		err = open_group(s, group, opts, array, reason);
 	if (!err) {
 		s->perf[s->nr_perf++] = group;
@@ -195,26 +198,24 @@ static int add_group(struct weir_stream *s, struct perf_group *group,
 	return err;
 }
 
-/* NULL: the name or the fence makes no sense, or there is no memory. */
-static struct perf_group *new_group(const char *name, enum weir_fence_kind fence, uint64_t grace_ns,
-				    int *err, const struct reason *reason)
+static int new_group(const char *name, enum weir_fence_kind fence, uint64_t grace_ns,
+		     struct perf_group **out, const struct reason *reason)
 {
-	struct perf_group *group = NULL;
+	struct perf_group *group;
 
-	*err = -EINVAL;
 	if (!name || strlen(name) >= sizeof(group->name))
-		reason__say(reason, *err, "a name of at most %zu bytes is needed",
-			    sizeof(group->name) - 1);
-	else if (fence > WEIR_FENCE_GRACE)
-		reason__say(reason, *err, "%d is no kind of fence", (int)fence);
-	else
-		group = calloc(1, sizeof(*group));
+		return reason__say(reason, -EINVAL, "a name of at most %zu bytes is needed",
+				   sizeof(group->name) - 1);
+	if (fence > WEIR_FENCE_GRACE)
+		return reason__say(reason, -EINVAL, "%d is no kind of fence", (int)fence);
+	group = calloc(1, sizeof(*group));
 	if (!group)
-		return NULL;
+		return reason__say(reason, -ENOMEM, "no memory for %s", name);
 	snprintf(group->name, sizeof(group->name), "%s", name);
 	group->proof = fence == WEIR_FENCE_RCU ? PROOF_RCU : PROOF_GRACE;
 	group->grace_ns = grace_ns;
-	return group;
+	*out = group;
+	return 0;
 }
 
 WEIR_API int weir_stream__add_perf(struct weir_stream *s, const struct weir_perf_opts *opts)
@@ -232,18 +233,12 @@ WEIR_API int weir_stream__add_perf(struct weir_stream *s, const struct weir_perf
 	source.ring_bytes = opts->ring_bytes;
 	source.overwrite = opts->overwrite;
 	source.clock = s->clock_id;
-	group = new_group(opts->name, opts->fence, opts->grace_ns, &err, &reason);
-	if (!group)
+	err = new_group(opts->name, opts->fence, opts->grace_ns, &group, &reason);
+	if (err)
 		return err;
+	/* Its copies are made sound by grace periods, see snapshot.c. */
 	if (opts->overwrite)
 		group->proof = PROOF_SNAPSHOT;
-	/* Its copies are made sound by grace periods, see snapshot.c. */
-	err = opts->overwrite ? stream__need_fence(s) : 0;
-	if (err) {
-		free_group(group);
-		return reason__say(&reason, err, "no grace period can be waited for: %s",
-				   strerror(-err));
-	}
 	return add_group(s, group, &source, NULL, &reason);
 }
 
@@ -268,8 +263,8 @@ WEIR_API int weir_stream__add_perf_array(struct weir_stream *s,
 	source.map_fd = opts->map_fd;
 	source.ring_bytes = opts->ring_bytes;
 	source.clock = s->clock_id;
-	group = new_group(opts->name, opts->fence, opts->grace_ns, &err, &reason);
-	if (!group)
+	err = new_group(opts->name, opts->fence, opts->grace_ns, &group, &reason);
+	if (err)
 		return err;
 	group->payload = true;
 	return add_group(s, group, &source, opts, &reason);
@@ -356,6 +351,20 @@ void stream__retry_perf(struct weir_stream *s)
 				weir_stream__cpu_changed(s, (int)cpu, true);
 }
 
+/* What has no proof has its time. */
+static void sit_out_grace(const struct weir_stream *s)
+{
+	uint64_t grace_ns = 0;
+	struct timespec pause;
+
+	for (size_t i = 0; i < s->nr_rings && !s->memory_only; i++)
+		if (s->rings[i]->proof == PROOF_GRACE && s->rings[i]->grace_ns > grace_ns)
+			grace_ns = s->rings[i]->grace_ns;
+	pause.tv_sec = (time_t)(grace_ns / NSEC_PER_SEC);
+	pause.tv_nsec = (long)(grace_ns % NSEC_PER_SEC);
+	nanosleep(&pause, NULL);
+}
+
 int stream__stop_perf(struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_perf; i++)
@@ -363,6 +372,7 @@ int stream__stop_perf(struct weir_stream *s)
 			if (source_perf__is_made(&s->perf[i]->source, cpu))
 				source_perf__stop(&s->perf[i]->source, cpu);
 	/* What was being written then is published now. */
+	sit_out_grace(s);
 	return stream__await_ticket(s, stream__now(s));
 }
 

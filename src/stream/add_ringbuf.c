@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const enum proof proofs[] = {
+	[WEIR_FENCE_RCU] = PROOF_RCU,
+	[WEIR_FENCE_GRACE] = PROOF_GRACE,
+};
+
 struct ringbuf {
 	struct source_foreign foreign;
 	uint64_t lost_start; /* the counter may be older than we are */
@@ -38,7 +43,7 @@ static int add_source(struct weir_stream *s, struct ringbuf *rb,
 		.kind = &ring_kind__ringbuf,
 		.name = opts->name,
 		.cpu = -1,
-		.proof = opts->fence == WEIR_FENCE_RCU ? PROOF_RCU : PROOF_GRACE,
+		.proof = proofs[opts->fence],
 		.grace_ns = opts->grace_ns,
 		.outside =
 			{
@@ -99,6 +104,8 @@ WEIR_API int weir_stream__add_ringbuf(struct weir_stream *s, const struct weir_r
 	if (opts->fence > WEIR_FENCE_GRACE)
 		return reason__say(&reason, -EINVAL, "%d is no kind of fence", (int)opts->fence);
 	err = stream__judge_clock(s, opts->clock, &reason);
+	if (!err)
+		err = stream__need_proof(s, proofs[opts->fence], &reason);
 	if (err)
 		return err;
 	rb = calloc(1, sizeof(*rb));

@@ -381,6 +381,8 @@ int stream__judge_clock(const struct weir_stream *s, enum weir_clock_id clock,
 
 /* proof.c: T of the newest proof for rings of this sort of a snapshot that is taken next. */
 int stream__need_fence(struct weir_stream *s);
+/* The same for any proof, with a sentence. */
+int stream__need_proof(struct weir_stream *s, enum proof proof, const struct reason *reason);
 uint64_t stream__ticket(struct weir_stream *s);
 void stream__ask_for_ticket(struct weir_stream *s);
 uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns);

@@ -7,6 +7,7 @@
 #include "stream/internal.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 /* A source needs grace periods: from the first one on the stream has a fence. */
@@ -25,6 +26,18 @@ int stream__need_fence(struct weir_stream *s)
 	else
 		s->has_fence = true;
 	return err;
+}
+
+int stream__need_proof(struct weir_stream *s, enum proof proof, const struct reason *reason)
+{
+	int err = proof == PROOF_RCU || proof == PROOF_SNAPSHOT ? stream__need_fence(s) : 0;
+
+	if (!err)
+		return 0;
+	return reason__say(reason, err,
+			   "order cannot be proved, for no grace period can be waited for: %s; run "
+			   "as root or with CAP_BPF, or choose WEIR_FENCE_GRACE",
+			   strerror(-err));
 }
 
 static void note_delay(struct weir_stream *s)
