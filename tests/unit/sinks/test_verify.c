@@ -409,7 +409,7 @@ static void test_usage(void **state)
 	assert_int_equal(RUN("verify", "no/such/file"), 2);
 	assert_string_equal(said_err, "weir verify: no/such/file: No such file or directory\n");
 	assert_int_equal(RUN("verify", "/"), 2);
-	assert_non_null(strstr(said_err, "directory"));
+	assert_non_null(strstr(said_err, "no capture"));
 	put_file("t.json", "", 0);
 	assert_int_equal(RUN("verify", "--ledger", "no/such/file", "t.json"), 2);
 }
