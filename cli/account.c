@@ -50,7 +50,7 @@ static int put(const struct weir_stream *stream, struct out *out, bool json, boo
 
 int account__put(const struct weir_stream *stream, struct out *out, bool json)
 {
-	return put(stream, out, json, false);
+	return put(stream, out, json, true);
 }
 
 int account__write(const struct weir_stream *stream, int fd, bool json)

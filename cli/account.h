@@ -9,10 +9,13 @@
 
 struct out;
 
-/* What there is so far: one line for people, or one JSON object; neither has a newline. 0 or -ENOMEM. */
+/*
+ * What there is so far: two lines for people, or one JSON object; neither ends in a newline. 0 or
+ * -ENOMEM.
+ */
 int account__put(const struct weir_stream *stream, struct out *out, bool json);
 
-/* One line to a descriptor. 0 or -errno. */
+/* One line to a descriptor, or two to a terminal. 0 or -errno. */
 int account__write(const struct weir_stream *stream, int fd, bool json);
 
 bool account__lost_anything(const struct weir_stream *stream);

@@ -13,7 +13,7 @@
 #define DEFAULT_ROWS   24
 #define TOP_PROCESSES  10
 /* Both heads, the sum, a line between, two "and N more", the account in two lines. */
-#define LINES_BESIDE   9
+#define LINES_BESIDE   10
 
 struct counts {
 	struct summary *summary;

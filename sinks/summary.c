@@ -18,7 +18,8 @@
 
 #define CALLS_WIDTH  8
 #define ERRORS_WIDTH 7
-#define TIME_WIDTH   10
+#define TIME_WIDTH   9 /* 999.9ms, and a gap; so that names of 19 letters fit into 80 columns */
+#define TIME_DIGITS  4
 
 /* ---- text ------------------------------------------------------------------------------------- */
 
@@ -41,12 +42,31 @@ static void number(struct out *out, uint64_t n, size_t width)
 	right(out, text, (size_t)(put_u64(text, n) - text), width);
 }
 
+/* 1.234s, 12.34ms, 123.4us: as many digits behind the point as there is room for. */
+static char *put_short_duration(char *p, uint64_t ns)
+{
+	char text[TEXT_DURATION_MAX], *end = text__put_duration(text, ns);
+	char *point = memchr(text, '.', (size_t)(end - text));
+	size_t whole = (size_t)(point - text),
+	       behind = whole < TIME_DIGITS ? TIME_DIGITS - whole : 0;
+
+	memcpy(p, text, whole);
+	p += whole;
+	if (behind) {
+		memcpy(p, point, 1 + behind);
+		p += 1 + behind;
+	}
+	point += 4; /* the unit */
+	memcpy(p, point, (size_t)(end - point));
+	return p + (end - point);
+}
+
 static void time(struct out *out, uint64_t ns, bool known)
 {
 	char text[TEXT_DURATION_MAX];
 
 	if (known)
-		right(out, text, (size_t)(text__put_duration(text, ns) - text), TIME_WIDTH);
+		right(out, text, (size_t)(put_short_duration(text, ns) - text), TIME_WIDTH);
 	else
 		word(out, "-", TIME_WIDTH);
 }
