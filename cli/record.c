@@ -59,8 +59,8 @@ static const struct option_def record_options[] = {
 	 "the capture: a folder that is made (mode 0700), or empty"},
 	{0, "force", OPTION_FLAG, AT(force), NULL, "if there is a capture in DIR, remove it first"},
 	{'e', "events", OPTION_LIST, AT(live.events), "GROUP[:NAME][,...]",
-	 "what to record, as for weir trace. Default: process; with -p\n"
-	 "or COMMAND process,signal,sys"},
+	 "what to record, as for weir trace. Default: process, or\n"
+	 "process,signal,sys for processes (-p) or COMMAND"},
 	{'p', "pid", OPTION_LIST, AT(live.pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
