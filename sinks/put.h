@@ -149,7 +149,13 @@ static inline bool put_are_plain(uint64_t v)
 
 static inline bool put_is_plain(uint8_t c)
 {
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+	static const bool plain[256] = {
+		[0x20 ... '"' - 1] = true,
+		['"' + 1 ... '\\' - 1] = true,
+		['\\' + 1 ... 0x7e] = true,
+	};
+
+	return plain[c];
 }
 
 /* The bytes up to the first that does not stand for itself; *s moves behind them. */

@@ -255,7 +255,7 @@ char *text__put_duration(char *p, uint64_t ns)
 void text__syscall_name(struct out *out, const struct weir_decoded *d)
 {
 	if (d->syscall) {
-		text__word(out, d->syscall);
+		out__short(out, d->syscall);
 	} else {
 		out__str(out, "sys_");
 		out__i64(out, d->nr);

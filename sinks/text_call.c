@@ -31,90 +31,78 @@ static bool is_unused(const struct weir_decoded *d, const struct weir_arg *arg)
 	return arg->tag == WEIR_TAG_PAD || (arg->tag == WEIR_TAG_MODE && !creates(d));
 }
 
-static void octal(struct out *out, uint64_t mode)
+#define NUMBER_MAX 24 /* an octal one of 64 bits, the longest */
+
+static char *put_octal(char *p, uint64_t mode)
 {
-	char digits[24], *at = digits + sizeof(digits);
+	char digits[NUMBER_MAX], *at = digits + sizeof(digits);
+	size_t len;
 
 	do
 		*--at = (char)('0' + (mode & 7));
 	while (mode >>= 3);
 	if (*at != '0')
 		*--at = '0';
-	out__bytes(out, at, (size_t)(digits + sizeof(digits) - at));
-}
-
-static void dirfd(struct out *out, int32_t fd)
-{
-	if (fd == AT_FDCWD)
-		out__str(out, "AT_FDCWD");
-	else
-		out__i64(out, fd);
+	len = (size_t)(digits + sizeof(digits) - at);
+	memcpy(p, at, len);
+	return p + len;
 }
 
 /* An id of all bits set is none at all. */
-static void id(struct out *out, uint32_t value)
+static char *put_id(char *p, uint32_t value)
 {
-	if (value == UINT32_MAX)
-		out__str(out, "-1");
-	else
-		out__u64(out, value);
+	return value == UINT32_MAX ? PUT(p, "-1") : put_u64(p, value);
 }
 
-static void address(struct out *out, uint64_t value)
-{
-	if (value)
-		out__hex(out, value);
-	else
-		out__str(out, "NULL");
-}
-
-/* A register, by what the call makes of it. Most types are narrower than it. */
-static void raw(struct out *out, const struct weir_arg *arg)
+/* A register, by what the call makes of it: at most NUMBER_MAX. Most types are narrower than it. */
+static char *put_register(char *p, const struct weir_arg *arg)
 {
 	switch (arg->tag) {
 	case WEIR_TAG_INT:
 	case WEIR_TAG_FD:
 	case WEIR_TAG_PID:
-		out__i64(out, (int32_t)arg->u);
-		break;
+		return put_i64(p, (int32_t)arg->u);
 	case WEIR_TAG_DIRFD:
-		dirfd(out, (int32_t)arg->u);
-		break;
+		return (int32_t)arg->u == AT_FDCWD ? PUT(p, "AT_FDCWD")
+						   : put_i64(p, (int32_t)arg->u);
 	case WEIR_TAG_UINT:
-		out__u64(out, (uint32_t)arg->u);
-		break;
+		return put_u64(p, (uint32_t)arg->u);
 	case WEIR_TAG_UID:
 	case WEIR_TAG_GID:
-		id(out, (uint32_t)arg->u);
-		break;
+		return put_id(p, (uint32_t)arg->u);
 	case WEIR_TAG_LONG:
 	case WEIR_TAG_OFF:
-		out__i64(out, (int64_t)arg->u);
-		break;
+		return put_i64(p, (int64_t)arg->u);
 	case WEIR_TAG_SIZE:
 	case WEIR_TAG_LO:
 	case WEIR_TAG_HI:
-		out__u64(out, arg->u);
-		break;
-	case WEIR_TAG_SIG:
-		flags__put_signal(out, (uint32_t)arg->u);
-		break;
+		return put_u64(p, arg->u);
 	case WEIR_TAG_MODE:
-		octal(out, (uint32_t)arg->u);
-		break;
-	case WEIR_TAG_FLAGS:
-		flags__put(out, arg->set, arg->u);
-		break;
-	case WEIR_TAG_ENUM:
-		flags__put_enum(out, arg->set, (uint32_t)arg->u);
-		break;
+		return put_octal(p, (uint32_t)arg->u);
 	case WEIR_TAG_NONE:
 	case WEIR_TAG_HEX:
 	case WEIR_TAG_DEV:
-		out__hex(out, arg->u);
-		break;
+		return put_hex(p, arg->u);
 	default:
-		address(out, arg->u);
+		return arg->u ? put_hex(p, arg->u) : PUT(p, "NULL");
+	}
+}
+
+/* false: it is a number, and stands for no name. */
+static bool has_name(struct out *out, const struct weir_arg *arg)
+{
+	switch (arg->tag) {
+	case WEIR_TAG_SIG:
+		flags__put_signal(out, (uint32_t)arg->u);
+		return true;
+	case WEIR_TAG_FLAGS:
+		flags__put(out, arg->set, arg->u);
+		return true;
+	case WEIR_TAG_ENUM:
+		flags__put_enum(out, arg->set, (uint32_t)arg->u);
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -130,26 +118,30 @@ static void opened(struct out *out, const char *name)
 	out__char(out, '>');
 }
 
+static void value(struct out *out, const struct weir_arg *arg)
+{
+	if (arg->kind != WEIR_ARG_HEX || (arg->flags & WEIR_ARG_UNREAD))
+		text__value(out, arg);
+	else if (!has_name(out, arg))
+		out__used(out, put_register(out__room(out, NUMBER_MAX), arg));
+}
+
 static void arguments(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
 {
-	bool any = false;
+	const char *between = "";
 
 	for (uint32_t i = 0; i < d->nargs; i++) {
 		const struct weir_arg *arg = &d->args[i];
 
 		if (is_unused(d, arg))
 			continue;
-		if (any)
-			out__str(out, ", ");
-		any = true;
-		out__str(out, arg->name);
+		out__short(out, between);
+		out__short(out, arg->name);
 		out__str(out, ": ");
-		if (arg->kind == WEIR_ARG_HEX && !(arg->flags & WEIR_ARG_UNREAD))
-			raw(out, arg);
-		else
-			text__value(out, arg);
+		value(out, arg);
 		if (fds)
 			opened(out, fds->arg[i]);
+		between = ", ";
 	}
 }
 
