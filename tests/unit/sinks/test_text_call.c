@@ -347,16 +347,11 @@ static void test_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_strings_that_are_not_there),
-		cmocka_unit_test(test_results),
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_colors),
-		cmocka_unit_test(test_a_line_is_two_events),
+		cmocka_unit_test(test_open),	  cmocka_unit_test(test_found),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_strings_that_are_not_there),
+		cmocka_unit_test(test_results),	  cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_ends),	  cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_colors),	  cmocka_unit_test(test_a_line_is_two_events),
 		cmocka_unit_test(test_random),
 	};
 	int r = cmocka_run_group_tests(tests, setup, teardown);
