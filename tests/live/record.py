@@ -404,6 +404,8 @@ class Killed(unittest.TestCase):
                 for _ in ctf.packets(path):
                     pass
             except ctf.Torn as tear:
+                # Nothing but the packet that was just being written.
+                self.assertLess(os.path.getsize(path) - tear.at, 1 << 20)
                 os.truncate(path, tear.at)
                 torn += 1
         return torn
@@ -411,7 +413,6 @@ class Killed(unittest.TestCase):
     def test_at_any_moment(self):
         """kill -9: whole packets stay, with all that was before the last mark."""
         rng = random.Random(20261129)
-        torn = 0
         for _ in range(10):
             with live.Load("calls", "-t", 2, "-m", 60000, "-r", 50000, "getpid") as load, \
                     Capture("-e", CALLS, "-p", load.pid) as capture:
@@ -422,14 +423,13 @@ class Killed(unittest.TestCase):
                     for name in ctf.files(capture.dir) if name.startswith("cpu")) >= size)
                 capture.process.kill()
                 capture.process.wait()
-                torn += self.cut(capture.dir)
+                torn = self.cut(capture.dir)
                 ctf.check(self, capture.dir)
                 events, _ = ctf.read_both(self, capture.dir)
             marks = ctf.by_name(events, "mark")
             self.assertEqual({ctf.number(mark, "closed") for mark in marks}, {0})
-            self.assertGreater(len(of_probes(events)), 0)
-        # A write of a MiB is not torn but by chance.
-        self.assertLess(torn, 5)
+            # The first packet of a CPU may have been the torn one.
+            self.assertTrue(torn or of_probes(events))
 
 
 class Folder(unittest.TestCase):
