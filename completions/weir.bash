@@ -23,7 +23,7 @@ _weir_options() {
 	_weir_ask "$1" "$2" --help
 	options=${_weir_text#*Options:$'\n'}
 	while IFS= read -r line; do
-		[[ $line =~ ^\ \ +(-([a-zA-Z]),\ )?--([a-z-]+)(\ ([^ ]+))? ]] || continue
+		[[ $line =~ ^\ \ (-([a-zA-Z]),\ |\ \ \ \ )--([a-z-]+)(\ ([^ ]+))? ]] || continue
 		letter=${BASH_REMATCH[2]} long=${BASH_REMATCH[3]} value=${BASH_REMATCH[5]}
 		rest=${line#*"--$long"}
 		# One blank, and then a value; two, and then what it does.

@@ -34,7 +34,8 @@ def options_of_help(text):
     """{(letter, name, has a value)}"""
     found = set()
     for line in text.split("Options:\n")[1].split("\n\n")[0].splitlines():
-        if re.match(r"  +-", line):
+        # Further lines of a text are set in further, and may begin with another option's name.
+        if re.match(r"  (    )?-", line):
             letter, name, value = OPTION.match(re.split("  +", line.strip())[0]).groups()
             found.add((letter, name, bool(value)))
     return found
