@@ -339,6 +339,26 @@ static size_t words_before_lost(uint64_t read_format)
 	return 1 + (size_t)__builtin_popcountll(read_format & (PERF_FORMAT_LOST - 1));
 }
 
+/* At least `count` of them. */
+static int read_words(int fd, uint64_t *words, size_t room, size_t count)
+{
+	ssize_t bytes = read(fd, words, room);
+
+	if (bytes < 0)
+		return -errno;
+	return (size_t)bytes < count * sizeof(*words) ? -EIO : 0;
+}
+
+int source_perf__enabled_ns(const struct source_perf *group, uint32_t cpu, uint64_t *enabled_ns)
+{
+	uint64_t words[8];
+	int err = read_words(group->rings[cpu].fds[0], words, sizeof(words), 2);
+
+	if (!err)
+		*enabled_ns = words[1];
+	return err;
+}
+
 int source_perf__lost(const struct source_perf *group, uint32_t cpu, uint64_t *lost)
 {
 	const struct source_perf_ring *ring = &group->rings[cpu];
@@ -350,12 +370,10 @@ int source_perf__lost(const struct source_perf *group, uint32_t cpu, uint64_t *l
 	*lost = 0;
 	/* Each event counts its own, wherever it is written to. */
 	for (uint32_t i = 0; i < group->nr_events; i++) {
-		ssize_t bytes = read(ring->fds[i], words, sizeof(words));
+		int err = read_words(ring->fds[i], words, sizeof(words), at + 1);
 
-		if (bytes < 0)
-			return -errno;
-		if ((size_t)bytes < (at + 1) * sizeof(words[0]))
-			return -EIO;
+		if (err)
+			return err;
 		*lost += words[at];
 	}
 	return 0;

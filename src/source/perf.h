@@ -92,6 +92,9 @@ int source_perf__pause(struct source_perf *group, uint32_t cpu, bool paused);
  */
 int source_perf__lost(const struct source_perf *group, uint32_t cpu, uint64_t *lost);
 
+/* For how long its events were enabled: this stands still once they are dead. */
+int source_perf__enabled_ns(const struct source_perf *group, uint32_t cpu, uint64_t *enabled_ns);
+
 /* The index of the event with this id; -1: none of this ring, nor of the one before it. */
 int64_t source_perf__event(const struct source_perf *group, uint32_t cpu, uint64_t id);
 

@@ -292,7 +292,7 @@ static void let_go(struct weir_stream *s, struct perf_cpu *c)
 	if (!source->overwrite)
 		wake__remove(&s->wake, source_perf__fd(source, c->cpu));
 	source_perf__unmake(source, c->cpu);
-	c->head = 0;
+	c->head = c->enabled_ns = 0;
 }
 
 /* false: it stays dead for now. */
@@ -341,14 +341,40 @@ void stream__revive_perf(struct weir_stream *s, int cpu)
 	}
 }
 
-/* Once a second: what did not work when its CPU came may work now. */
-void stream__retry_perf(struct weir_stream *s)
+/* Its time stands still: its CPU was away for a moment, and nobody has told. */
+static bool died_unheard(struct perf_cpu *c)
+{
+	uint64_t enabled_ns;
+	bool died;
+
+	if (source_perf__enabled_ns(&c->group->source, c->cpu, &enabled_ns))
+		return false;
+	died = enabled_ns == c->enabled_ns;
+	c->enabled_ns = enabled_ns;
+	return died;
+}
+
+static void check_cpu(struct weir_stream *s, struct perf_cpu *c)
+{
+	int cpu = (int)c->cpu;
+
+	if (!cpus__has(&s->hotplug.online, c->cpu))
+		return;
+	/* What did not work when its CPU came may work now. */
+	if (is_dead(s, c)) {
+		weir_stream__cpu_changed(s, cpu, true);
+	} else if (died_unheard(c)) {
+		weir_stream__cpu_changed(s, cpu, false);
+		weir_stream__cpu_changed(s, cpu, true);
+	}
+}
+
+/* Once a second: nothing stays dead because news was lost, or something was short for a moment. */
+void stream__check_perf(struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_perf; i++)
 		for (uint32_t cpu = 0; cpu < s->perf[i]->source.nr_cpus; cpu++)
-			if (cpus__has(&s->hotplug.online, cpu) &&
-			    is_dead(s, &s->perf[i]->cpus[cpu]))
-				weir_stream__cpu_changed(s, (int)cpu, true);
+			check_cpu(s, &s->perf[i]->cpus[cpu]);
 }
 
 /* What has no proof has its time. */

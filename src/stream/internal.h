@@ -392,7 +392,7 @@ int stream__await_ticket(struct weir_stream *s, uint64_t since_ns);
 
 /* add_perf.c: each CPU that is online has its perf rings, and live ones. */
 void stream__revive_perf(struct weir_stream *s, int cpu);
-void stream__retry_perf(struct weir_stream *s);
+void stream__check_perf(struct weir_stream *s);
 /* The end: no more is written. */
 int stream__stop_perf(struct weir_stream *s);
 void stream__free_perf(struct weir_stream *s);

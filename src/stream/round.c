@@ -173,7 +173,7 @@ static void chores(struct weir_stream *s)
 		add_step(s);
 	if (!s->memory_only) {
 		hotplug__look(&s->hotplug, stream__on_hotplug, s);
-		stream__retry_perf(s);
+		stream__check_perf(s);
 		shake_hands(s);
 		s->guard_ns = s->guard_min_ns + clock__slew_guard_ns();
 	}

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -450,13 +451,48 @@ static void cpu_off_and_on_again(void **state)
 		assert_int_equal(weir_stream__flush(stream, 10000), 0);
 		call_until_seen(stream, &seen, &number);
 	}
+	/* The end comes while it is away. */
+	assert_true(set_online(last_cpu, false));
+	assert_true(weir_stream__poll(stream, 0) >= 0);
 	ledger = close_stream(&seen);
+	assert_true(set_online(last_cpu, true));
 	/* One for each of its two sources and turn. */
-	assert_int_equal(seen.gaps[WEIR_LOST_DEAD_EVENT], 6);
+	assert_int_equal(seen.gaps[WEIR_LOST_DEAD_EVENT], 8);
 	assert_int_equal(ledger.total.bound[WEIR_LOST_DEAD_EVENT], WEIR_BOUND_UNKNOWN);
 	assert_int_equal(ledger.total.lost[WEIR_LOST_RESERVE_FAILED], 0);
 	assert_true(seen.by_event[0] >= 300 && seen.foreign >= 300);
 	others__destroy(others);
+}
+
+/* Where the kernel's messages can't be had, and a look at the list of CPUs comes too late. */
+static void cpu_away_and_nobody_told(void **state)
+{
+	struct seen seen;
+	struct weir_stream *stream;
+	uint64_t number = 0;
+
+	pin(first_cpu);
+	if (first_cpu == last_cpu || !set_online(last_cpu, false))
+		skip();
+	assert_true(set_online(last_cpu, true));
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	stream = new_stream(&seen);
+	add_calls(stream, 0, false);
+	seen.check_calls = true;
+	call_until_seen(stream, &seen, &number);
+	assert_true(set_online(last_cpu, false));
+	assert_true(set_online(last_cpu, true));
+	call_until_seen(stream, &seen, &number);
+	close_stream(&seen);
+	assert_int_equal(seen.gaps[WEIR_LOST_DEAD_EVENT], 1);
+}
+
+/* Whatever has failed. */
+static int bring_back(void **state)
+{
+	if (first_cpu != last_cpu)
+		set_online(last_cpu, true);
+	return 0;
 }
 
 int main(void)
@@ -475,8 +511,9 @@ int main(void)
 		CASE(three_kinds_in_one_stream),
 		CASE(refused_sources),
 		CASE(cpu_off_and_on_again),
+		CASE(cpu_away_and_nobody_told),
 	};
-	int r = cmocka_run_group_tests_name("perf_stream", tests, set_up, NULL);
+	int r = cmocka_run_group_tests_name("perf_stream", tests, set_up, bring_back);
 
 	return r ? 1 : 0;
 }
