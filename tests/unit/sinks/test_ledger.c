@@ -61,6 +61,24 @@ static const char *as_text(const struct weir_ledger *ledger)
 	return capture__take(&c);
 }
 
+/* For a terminal it is broken where it makes sense: between the sum and the rest. */
+static void test_two_lines(void **state)
+{
+	struct weir_ledger ledger = a_ledger();
+	struct sink_ledger_extra extra = {.self_cpu_ns = 812, .two_lines = true};
+	const char *one = as_text(&ledger), *order = strstr(one, "; order ");
+	char sum[1024], rest[1024];
+
+	assert_non_null(order);
+	snprintf(sum, sizeof(sum), "%.*s", (int)(order - one), one);
+	snprintf(rest, sizeof(rest), "%s", order + 2);
+	assert_int_equal(sink__ledger_text(c.out, &ledger, &extra), 0);
+	one = capture__take(&c);
+	assert_memory_equal(one, sum, strlen(sum));
+	assert_int_equal(one[strlen(sum)], '\n');
+	assert_string_equal(one + strlen(sum) + 1, rest);
+}
+
 static void test_numbers(void **state)
 {
 	struct weir_ledger ledger = a_ledger();
@@ -209,6 +227,7 @@ static void test_sources(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_lines),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_unknown_is_null),
 		cmocka_unit_test(test_an_account_that_does_not_close),
