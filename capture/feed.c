@@ -52,8 +52,12 @@ struct feed {
 	struct feed_end end;
 	bool has_wall;
 	struct capture_account *accounts; /* by told source; name[0] 0: none */
-	uint64_t *
-		kept; /* by told source: records that were not selected, and are there all the same */
+	/* By told source: records that were not selected, and are there all the same. */
+	uint64_t *kept;
+	/* And what gaps have told so far. */
+	struct {
+		uint64_t by[WEIR_LOST_CAUSES];
+	} * lost;
 	bool finished;
 };
 
@@ -66,28 +70,37 @@ static const struct reader_stream *stream_of(const struct feed *f, const struct 
 
 /* ---- losses that the files do not tell ------------------------------------------------------- */
 
-static void tell_broken(struct feed *f, struct lane *lane, uint64_t from_ns, uint64_t to_ns,
-			uint64_t lost)
+/* Where there is no room, a loss is in the account alone, and its number is unknown. */
+static void put_gap(struct feed *f, const struct lane *lane, int source, uint64_t seq,
+		    const struct weir_gap *gap, uint8_t mark)
 {
-	struct weir_gap gap = {
+	if (!told__room(f->told, source)) {
+		told__unknown(f->told, source, gap->cause);
+		return;
+	}
+	told__gap(f->told, source, lane->place_ns, seq, gap, mark);
+	if (gap->bound != WEIR_BOUND_UNKNOWN)
+		f->lost[source].by[gap->cause] += gap->lost;
+}
+
+static void tell_broken(struct feed *f, struct lane *lane, int source, uint64_t from_ns,
+			uint64_t to_ns, uint64_t lost)
+{
+	const struct weir_gap gap = {
 		.from_ns = from_ns < to_ns ? from_ns : to_ns,
 		.to_ns = to_ns,
-		.lost = lost,
+		.lost = lost == READER_UNKNOWN ? 0 : lost,
 		.cause = WEIR_LOST_BROKEN,
+		.bound = lost == READER_UNKNOWN ? WEIR_BOUND_UNKNOWN : WEIR_BOUND_EXACT,
 	};
 
 	/* Without marks and process table nothing is missing from the stream itself. */
-	if (!lost || stream_of(f, lane)->kind != CAPTURE_CPU)
-		return;
-	if (lost == READER_UNKNOWN) {
-		gap.bound = WEIR_BOUND_UNKNOWN;
-		gap.lost = 0;
-	}
-	if (to_ns < f->opts.from_ns || gap.from_ns > f->opts.to_ns)
+	if (!lost || stream_of(f, lane)->kind != CAPTURE_CPU || to_ns < f->opts.from_ns ||
+	    gap.from_ns > f->opts.to_ns)
 		return;
 	if (lane->place_ns < to_ns)
 		lane->place_ns = to_ns;
-	told__gap(f->told, lane->cpu, lane->place_ns, 0, &gap, 0);
+	put_gap(f, lane, source, 0, &gap, 0);
 }
 
 /* The end of the last packet that there is, of any stream. */
@@ -104,7 +117,7 @@ static uint64_t last_end_ns(const struct feed *f)
 	return last_ns;
 }
 
-/* Flaws that stand before the next packet. There is room for them. */
+/* Flaws that stand before the next packet. */
 static void tell_flaws(struct feed *f, struct lane *lane)
 {
 	size_t count;
@@ -114,10 +127,7 @@ static void tell_flaws(struct feed *f, struct lane *lane)
 		const struct reader_flaw *flaw = &flaws[lane->flaw++];
 		uint64_t to_ns = flaw->to_ns ? flaw->to_ns : last_end_ns(f);
 
-		if (!told__room(f->told, lane->cpu))
-			told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
-		else
-			tell_broken(f, lane, flaw->from_ns, to_ns, flaw->records);
+		tell_broken(f, lane, lane->cpu, flaw->from_ns, to_ns, flaw->records);
 	}
 }
 
@@ -146,10 +156,8 @@ static void tell_gap(struct feed *f, struct lane *lane, const struct weir_record
 	/* A cause of a version to come, say. */
 	if (told->cause >= WEIR_LOST_CAUSES || told->bound > WEIR_BOUND_UNKNOWN)
 		told__unknown(f->told, source, WEIR_LOST_BROKEN);
-	else if (told__room(f->told, source))
-		told__gap(f->told, source, lane->place_ns, told->seq, &gap, (uint8_t)told->mark);
 	else
-		told__unknown(f->told, source, gap.cause);
+		put_gap(f, lane, source, told->seq, &gap, (uint8_t)told->mark);
 }
 
 static void tell_step(struct feed *f, struct lane *lane, const struct weir_record *rec)
@@ -161,7 +169,10 @@ static void tell_step(struct feed *f, struct lane *lane, const struct weir_recor
 		.suspended_ns = told->suspended_ns,
 	};
 
-	told__clock_step(f->told, lane->cpu, lane->place_ns, &step);
+	if (in_range(f, rec->stamp))
+		told__clock_step(f->told, lane->cpu, lane->place_ns, &step);
+	else if (rec->stamp < f->opts.from_ns)
+		told__wall_offset(f->told, step.new_offset_ns);
 }
 
 static void note_account(struct feed *f, const struct capture_account *account)
@@ -265,26 +276,34 @@ static void walk_on(struct feed *f, struct lane *lane)
 	lane->next_size = lane->walk.size;
 	if (step == PACKET_RECORD)
 		return;
-	if (step == PACKET_BROKEN && told__room(f->told, lane->cpu))
-		tell_broken(f, lane, lane->walk.last_ns, lane->walk.end_ns, lane->walk.left);
-	else if (step == PACKET_BROKEN)
-		told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
+	if (step == PACKET_BROKEN)
+		tell_broken(f, lane, lane->cpu, lane->walk.last_ns, lane->walk.end_ns,
+			    lane->walk.left);
 	close_packet(lane);
 }
 
-/*
- * How many records a packet has whose bytes are not what was written: as many as its head says, if they
- * can be told apart and are so many.
- */
-static uint64_t count_damaged(const struct reader_packet *packet, const uint8_t *bytes)
+/* What a packet had whose bytes are not what was written, by ring. */
+struct damaged {
+	uint64_t life, cpu;
+};
+
+/* As many as its head says, if they can be told apart and are so many. */
+static struct damaged count_damaged(const uint8_t *bytes)
 {
 	struct packet_walk walk = packet__walk(bytes);
 	const struct weir_record *record;
+	struct damaged damaged = {0, 0};
 	enum packet_step step;
 
-	while ((step = packet__next(&walk, &record)) == PACKET_RECORD)
-		;
-	return step == PACKET_END ? packet->records : READER_UNKNOWN;
+	while ((step = packet__next(&walk, &record)) == PACKET_RECORD) {
+		if (record->type == CAPTURE_T_GAP)
+			continue;
+		if ((record->type & ~CAPTURE_LATE) <= WEIR_T_LIFE_MAX)
+			damaged.life++;
+		else
+			damaged.cpu++;
+	}
+	return step == PACKET_END ? damaged : (struct damaged){0, READER_UNKNOWN};
 }
 
 static void lose_packet(struct feed *f, struct lane *lane, const struct reader_packet *packet,
@@ -296,16 +315,15 @@ static void lose_packet(struct feed *f, struct lane *lane, const struct reader_p
 	const uint8_t *bytes = lane->packet[lane->current];
 	bool is_last = packet + 1 == stream->packets + stream->nr_packets;
 	uint64_t from_ns = packet > stream->packets ? packet[-1].end_ns : 0;
-	uint64_t lost = READER_UNKNOWN;
+	/* The next one begins where this one ended; its own head may be what is damaged. */
+	uint64_t to_ns = is_last ? packet->end_ns : packet[1].begin_ns;
+	struct damaged damaged = {0, READER_UNKNOWN};
 
 	if (err == -EBADMSG && packet__is_head((const void *)bytes, &place) &&
 	    packet__bytes((const void *)bytes) == packet->bytes)
-		lost = count_damaged(packet, bytes);
-	/* The next one begins where this one ended; its own head may be what is damaged. */
-	if (told__room(f->told, lane->cpu))
-		tell_broken(f, lane, from_ns, is_last ? packet->end_ns : packet[1].begin_ns, lost);
-	else
-		told__unknown(f->told, lane->cpu, WEIR_LOST_BROKEN);
+		damaged = count_damaged(bytes);
+	tell_broken(f, lane, lane->life, from_ns, to_ns, damaged.life);
+	tell_broken(f, lane, lane->cpu, from_ns, to_ns, damaged.cpu);
 }
 
 /* Is there nothing in it that we need? */
@@ -368,17 +386,24 @@ static uint64_t just_before(uint64_t stamp_ns)
 	return stamp_ns ? stamp_ns - 1 : 0;
 }
 
-/* Where does the next record stand, at the earliest? */
-static uint64_t told_until(const struct feed *f, const struct lane *lane)
+/* Is there no packet to come that we want? */
+static bool is_over(const struct feed *f, const struct lane *lane)
 {
 	const struct reader_stream *stream = stream_of(f, lane);
 
+	return lane->next_packet == stream->nr_packets ||
+	       stream->packets[lane->next_packet].begin_ns > f->opts.to_ns;
+}
+
+/* Where does the next record stand, at the earliest? */
+static uint64_t told_until(const struct feed *f, const struct lane *lane)
+{
 	if (lane->is_open)
 		return just_before(lane->next->stamp);
-	if (lane->next_packet == stream->nr_packets ||
-	    stream->packets[lane->next_packet].begin_ns > f->opts.to_ns)
-		return UINT64_MAX;
-	return just_before(stream->packets[lane->next_packet].begin_ns);
+	/* What is wrong at the end is to be told, too. */
+	if (is_over(f, lane))
+		return lane->flaw < lane->flaws_end ? f->until_ns : UINT64_MAX;
+	return just_before(stream_of(f, lane)->packets[lane->next_packet].begin_ns);
 }
 
 /* The packet that is to be overwritten has to be delivered. */
@@ -393,21 +418,20 @@ static bool may_open(const struct feed *f, const struct lane *lane)
  */
 static void advance(struct feed *f, struct lane *lane)
 {
-	const struct reader_stream *stream = stream_of(f, lane);
-
 	while (lane->until_ns <= f->until_ns) {
 		if (lane->is_open && has_room(f, lane)) {
 			tell_records(f, lane);
-		} else if (!lane->is_open && lane->next_packet < stream->nr_packets &&
-			   may_open(f, lane)) {
+		} else if (!lane->is_open && is_over(f, lane)) {
+			tell_flaws(f, lane);
+			lane->flaw = lane->flaws_end;
+		} else if (!lane->is_open && may_open(f, lane)) {
 			open_packet(f, lane);
 		} else {
-			lane->until_ns = lane->place_ns;
+			lane->until_ns = lane->place_ns > f->until_ns ? lane->place_ns
+								      : f->until_ns + 1;
 			return;
 		}
 		lane->until_ns = told_until(f, lane);
-		if (lane->until_ns == UINT64_MAX)
-			tell_flaws(f, lane);
 	}
 }
 
@@ -441,23 +465,23 @@ static uint64_t greatest_place(const struct feed *f)
 static void settle_account(struct feed *f, int source)
 {
 	const struct capture_account *account = &f->accounts[source];
-	uint64_t records = told__records(f->told, source), selected = records - f->kept[source];
+	uint64_t selected = told__records(f->told, source) - f->kept[source];
 	struct told_counts counts = {
 		.self = account->self,
 		.unread = account->unread,
 		.failed = account->failed,
 		.stray = account->stray,
 	};
-	uint64_t lost = told__lost(f->told, source), damaged;
 
 	if (account->filtered > f->kept[source])
 		counts.filtered = account->filtered - f->kept[source];
-	/* What is told as lost already was not delivered, or was damaged here and counted. */
-	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		lost -= account->lost[cause] < lost ? account->lost[cause] : lost;
-	damaged = account->delivered > selected ? account->delivered - selected : 0;
-	counts.lost[WEIR_LOST_BROKEN] = damaged > lost ? damaged - lost : 0;
-	counts.exact[WEIR_LOST_BROKEN] = true;
+	/* What was told was the best guess; the difference may go either way, modulo 2^64. */
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
+		counts.lost[cause] = account->lost[cause] - f->lost[source].by[cause];
+		counts.exact[cause] = account->bound[cause] != WEIR_BOUND_UNKNOWN;
+	}
+	if (account->delivered > selected)
+		counts.lost[WEIR_LOST_BROKEN] += account->delivered - selected;
 	told__counts(f->told, source, &counts);
 }
 
@@ -636,7 +660,8 @@ static int open_lanes(struct feed *f)
 		return err;
 	f->accounts = calloc((size_t)f->machine + 1, sizeof(*f->accounts));
 	f->kept = calloc((size_t)f->machine + 1, sizeof(*f->kept));
-	return f->accounts && f->kept ? 0 : -ENOMEM;
+	f->lost = calloc((size_t)f->machine + 1, sizeof(*f->lost));
+	return f->accounts && f->kept && f->lost ? 0 : -ENOMEM;
 }
 
 struct feed *feed__new(struct reader *reader, struct weir_stream *stream,
@@ -674,6 +699,7 @@ void feed__free(struct feed *f)
 	free(f->lanes);
 	free(f->accounts);
 	free(f->kept);
+	free(f->lost);
 	told__free(f->told);
 	free(f);
 }

@@ -343,16 +343,6 @@ uint64_t told__records(const struct told *told, int i)
 	return told->sources[i]->records;
 }
 
-uint64_t told__lost(const struct told *told, int i)
-{
-	const struct source *source = told->sources[i];
-	uint64_t lost = 0;
-
-	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		lost += source->ring->lost[cause];
-	return lost - source->ring->given_up;
-}
-
 /* ---- items ------------------------------------------------------------------------------------ */
 
 static struct item *next_item(struct source *source)

@@ -75,8 +75,6 @@ void told__unknown(struct told *told, int source, enum weir_cause cause);
 size_t told__waiting(const struct told *told, int source);
 /* Records told, gaps and the like apart. */
 uint64_t told__records(const struct told *told, int source);
-/* By gaps, as far as it is known. */
-uint64_t told__lost(const struct told *told, int source);
 
 /*
  * All that has a place <= until_ns has been told: deliver that, and announce it. Returns the number of
