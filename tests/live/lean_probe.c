@@ -581,16 +581,19 @@ static void check_renames(const struct lean_opts *opts)
 	check_order();
 }
 
+/* Nobody reads while a thread execs: however long that takes, there is room. */
+#define ROOM (1u << 18)
+
 static void thread_execs_are_renames(void **state)
 {
-	const struct lean_opts opts = {0};
+	const struct lean_opts opts = {.ring_records = ROOM};
 
 	check_renames(&opts);
 }
 
 static void raw_thread_execs_are_renames(void **state)
 {
-	const struct lean_opts opts = {.raw = true};
+	const struct lean_opts opts = {.ring_records = ROOM, .raw = true};
 
 	check_renames(&opts);
 }
