@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * probe.bpf.c - programs on one hook, of which one at a time is attached: what each adds to `empty` is
  * what it costs to send a record that way.

@@ -17,7 +17,7 @@ NOT_OURS = re.compile(r"^LICENSES/")
 NOT_TEXT = re.compile(r"\.(png|bin)$|^tests/.*/(data|corpus|golden)/")
 
 # What runs in the kernel, or is shared with what does, may be used by GPL programs.
-DUAL = re.compile(r"^bpf/.*\.[ch]$|^include/weir/(record|probes|lean)\.h$")
+DUAL = re.compile(r"^bpf/.*\.[ch]$|\.bpf\.c$|^examples/.*\.h$|^include/weir/(record|probes|lean)\.h$")
 CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})( |$)|^={7}$")
 
 

@@ -56,6 +56,9 @@ def room_of(path):
 
 def resolve(path, name, known):
     """The project's file that `name` means when `path` includes it; None: not ours."""
+    # Installed beside the others, and the only ones that have to be: a program of a user's says so.
+    if name.startswith("weir/") and name.endswith(".bpf.h"):
+        name = "bpf/" + name[len("weir/"):]
     for root in (os.path.dirname(path),) + ROOTS:
         candidate = os.path.normpath(os.path.join(root, name))
         if candidate in known:

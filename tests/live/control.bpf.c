@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * control.bpf.c - the same events as weir's own probe sends, by the road that everybody takes: a stamp,
  * and bpf_perf_event_output() into this CPU's buffer.

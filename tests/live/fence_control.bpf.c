@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * fence_control.bpf.c - a program as others write them: it stamps first, then collects what it
  * wants to tell, and then sends it. Between stamp and output a reader may look, and sees nothing.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-2-Clause
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * others.bpf.c - a program as other people write them: it takes a stamp, fills in what it knows, and
  * sends it into a perf event array or a ring buffer. It has never heard of weir.
