@@ -43,6 +43,17 @@ static void add_nowhere(const struct weir_stream *s, struct weir_account *total)
 		total->bound[WEIR_LOST_SKIPPED] = WEIR_BOUND_AT_MOST;
 }
 
+/*
+ * Of a cause whose number nobody knows, a part may be known: some records of a source, or of a total
+ * those of another one. It is left out of the sum, so it is left out on both sides.
+ */
+static void leave_out_unknown(struct weir_account *account)
+{
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+		if (account->bound[cause] == WEIR_BOUND_UNKNOWN)
+			account->produced -= account->lost[cause];
+}
+
 WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger *out)
 {
 	struct weir_ledger full = {.sz = out->sz};
@@ -56,6 +67,7 @@ WEIR_API int weir_stream__ledger(const struct weir_stream *s, struct weir_ledger
 		add(&full.total, &one);
 	}
 	add_nowhere(s, &full.total);
+	leave_out_unknown(&full.total);
 	full.order = stream__order(s);
 	full.lag.p50_ns = lag__quantile_ns(&s->lag, 500);
 	full.lag.p99_ns = lag__quantile_ns(&s->lag, 990);
@@ -91,6 +103,7 @@ WEIR_API int weir_stream__source(const struct weir_stream *s, uint32_t index,
 	out->cpu = ring->cpu;
 	out->online = ring->online;
 	ring->kind->account(s, ring, &out->account);
+	leave_out_unknown(&out->account);
 	out->watermark_ns = ring->reached_ns;
 	out->busy_since_ns = ring->busy_since_ns;
 	out->size_bytes = ring->size;

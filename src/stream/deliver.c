@@ -365,6 +365,7 @@ static size_t drop_late(struct weir_stream *s, const struct merge_run *run, size
 		ring->lost[WEIR_LOST_LATE]++;
 		stream__add_gap(s, ring, place.seq, &gap);
 	}
+	s->dropped += until - from;
 	return until - from;
 }
 
@@ -494,7 +495,7 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 
 int stream__deliver(struct weir_stream *s, uint64_t limit_ns, size_t budget)
 {
-	uint64_t notices_before = s->notices_delivered;
+	uint64_t notices_before = s->notices_delivered, dropped_before = s->dropped;
 	size_t count = 0;
 	int err = 0;
 
@@ -512,5 +513,6 @@ int stream__deliver(struct weir_stream *s, uint64_t limit_ns, size_t budget)
 	if (err)
 		return err;
 	count += s->notices_delivered - notices_before;
+	count -= s->dropped - dropped_before;
 	return count > INT32_MAX ? INT32_MAX : (int)count;
 }

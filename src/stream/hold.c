@@ -235,6 +235,10 @@ void stream__unbind(struct weir_stream *s, struct ring *ring)
 	ring->producer = NULL;
 	ring->consumer = NULL;
 	ring->outside.dead = true;
+	/* What was stopped died so: the hole that its death leaves begins there. */
+	if (ring->outside.throttled && ring->outside.throttled_ns < ring->outside.last_ns)
+		ring->outside.last_ns = ring->outside.throttled_ns;
+	ring->outside.throttled = 0;
 }
 
 /* New memory, whose positions begin at 0; the ring's own go on. Its index is there since it was bound. */

@@ -125,7 +125,8 @@ struct outside {
 	uint64_t lost_told;		/* of these, what was told for want of room */
 	uint64_t lost_seen;		/* sum of the LOST records */
 	uint64_t last_ns;		/* stamp of the last record */
-	uint64_t throttled_ns;		/* since when; 0: it is not */
+	uint32_t throttled;		/* events that perf has stopped */
+	uint64_t throttled_ns;		/* since when that is to be told */
 	bool unknown[WEIR_LOST_CAUSES]; /* something was lost, and nobody knows how much */
 	bool dead;			/* its memory is gone, and there is no new one yet */
 };
@@ -274,6 +275,7 @@ struct weir_stream {
 	void *ticket_ctx;
 	uint64_t fence_count; /* tickets that are in fence_lag */
 	struct lag fence_lag, lateness;
+	uint64_t dropped; /* for being late */
 	int fence_err;
 	size_t nr_on_demand; /* rings with PROOF_SNAPSHOT */
 	size_t nr_quiet;     /* rings whose writers wake nobody for a single record */
@@ -385,6 +387,8 @@ int stream__need_fence(struct weir_stream *s);
 int stream__need_proof(struct weir_stream *s, enum proof proof, const struct reason *reason);
 uint64_t stream__ticket(struct weir_stream *s);
 void stream__ask_for_ticket(struct weir_stream *s);
+/* Let the thread that waits, if there is one, get a ticket of since_ns or later. */
+void stream__want_ticket(struct weir_stream *s, uint64_t since_ns);
 uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns);
 enum weir_order stream__order(const struct weir_stream *s);
 /* Block until a ticket is done whose T is since_ns or later. */

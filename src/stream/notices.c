@@ -61,6 +61,8 @@ static bool join_gap(struct weir_stream *s, uint32_t source, uint64_t seq,
 		    notice->gap.cause != gap->cause)
 			continue;
 		notice->gap.lost += gap->lost;
+		if (gap->bound > notice->gap.bound)
+			notice->gap.bound = gap->bound;
 		if (seq < notice->seq)
 			notice->seq = seq;
 		if (gap->seq_end > notice->gap.seq_end)

@@ -35,7 +35,8 @@ static void add_gap(struct weir_stream *s, struct ring *ring, enum weir_cause ca
 		    uint64_t from_ns, uint64_t to_ns)
 {
 	struct weir_gap gap = {
-		.from_ns = from_ns < to_ns ? from_ns : to_ns,
+		/* Between records of one stamp, or out of order: it still has that moment in it. */
+		.from_ns = from_ns < to_ns ? from_ns : to_ns - !!to_ns,
 		.to_ns = to_ns,
 		.lost = lost,
 		.cause = cause,
@@ -54,7 +55,9 @@ static void add_gap(struct weir_stream *s, struct ring *ring, enum weir_cause ca
 static void add_broken(struct weir_stream *s, struct ring *ring, bool all)
 {
 	ring->broken++;
-	add_gap(s, ring, WEIR_LOST_BROKEN, all ? 0 : 1, ring->outside.last_ns, ring->latest.t_ns);
+	/* It was written before the head was read, whatever else is known of the time before that. */
+	add_gap(s, ring, WEIR_LOST_BROKEN, all ? 0 : 1, ring->outside.last_ns,
+		ring->latest.bound_ns);
 }
 
 /*
@@ -71,13 +74,25 @@ static void add_lost_total(struct weir_stream *s, struct ring *ring, uint64_t to
 	add_gap(s, ring, WEIR_LOST_RESERVE_FAILED, total - told, ring->outside.last_ns, to_ns);
 }
 
-/* Stopped by perf from throttled_ns to here. */
+/* perf has stopped one more event of this ring: from the first one on something is missing. */
+static void begin_throttle(struct outside *outside, uint64_t from_ns)
+{
+	if (!outside->throttled++)
+		outside->throttled_ns = from_ns;
+}
+
+/*
+ * One of those that perf has stopped goes on. That it was stopped may be what was lost: then it was not
+ * before the last record. If others are still stopped, what they miss goes on from here.
+ */
 static void end_throttle(struct weir_stream *s, struct ring *ring, uint64_t to_ns)
 {
-	uint64_t from_ns = ring->outside.throttled_ns;
+	struct outside *outside = &ring->outside;
 
-	add_gap(s, ring, WEIR_LOST_THROTTLED, 0, from_ns ? from_ns : ring->outside.last_ns, to_ns);
-	ring->outside.throttled_ns = 0;
+	add_gap(s, ring, WEIR_LOST_THROTTLED, 0,
+		outside->throttled ? outside->throttled_ns : outside->last_ns, to_ns);
+	outside->throttled -= !!outside->throttled;
+	outside->throttled_ns = to_ns;
 }
 
 /* The count of lost records, where the ring may have been full, once a second, and at the end. */
@@ -92,8 +107,10 @@ static void settle(struct weir_stream *s, struct ring *ring, const struct wm_sna
 	uint64_t total;
 
 	(void)reached;
-	if (s->closing && ring->outside.throttled_ns)
+	if (s->closing && ring->outside.throttled) {
+		ring->outside.throttled = 1; /* for all of them */
 		end_throttle(s, ring, stream__now(s));
+	}
 	if (!ring->outside.lost || !is_time_to_ask(s, ring))
 		return;
 	total = ring->outside.lost(ring->outside.lost_ctx);
@@ -136,7 +153,7 @@ static void take_loss(struct weir_stream *s, struct ring *ring, const struct per
 	else if (loss->type == PERF_RECORD_LOST_SAMPLES && loss->lost)
 		add_gap(s, ring, WEIR_LOST_UNSEEN, loss->lost, ring->outside.last_ns, stamp_ns);
 	else if (loss->type == PERF_RECORD_THROTTLE)
-		ring->outside.throttled_ns = stamp_ns;
+		begin_throttle(&ring->outside, stamp_ns);
 	else if (loss->type == PERF_RECORD_UNTHROTTLE)
 		end_throttle(s, ring, stamp_ns);
 }
@@ -152,6 +169,7 @@ static void take_perf_record(struct weir_stream *s, struct ring *ring,
 {
 	struct perf_loss loss;
 	const void *body;
+	uint64_t latest_ns;
 	uint32_t len;
 
 	if (__builtin_expect(rec->type == PERF_RECORD_SAMPLE, 1)) {
@@ -167,10 +185,13 @@ static void take_perf_record(struct weir_stream *s, struct ring *ring,
 		return;
 	}
 	body = perf_forward__body(ring->rb.data, ring->rb.mask, rec->pos, &len, s->scratch);
-	if (!body || perf_record__lost(ring->outside.layout, body, len, &loss) != 1)
+	if (!body || perf_record__lost(ring->outside.layout, body, len, &loss) != 1) {
 		add_broken(s, ring, false);
-	else
-		take_loss(s, ring, &loss, rec->stamp_ns);
+		return;
+	}
+	/* What is stamped beyond the clock was made up; a gap that stood there would wait for ever. */
+	latest_ns = ring->latest.bound_ns + s->guard_ns;
+	take_loss(s, ring, &loss, rec->stamp_ns < latest_ns ? rec->stamp_ns : latest_ns);
 }
 
 static bool take_perf(struct weir_stream *s, struct ring *ring)
@@ -181,11 +202,12 @@ static bool take_perf(struct weir_stream *s, struct ring *ring)
 
 	while ((next = perf_forward__next(&reader, ring->outside.layout, ring->latest.pos, &rec)) !=
 	       PERF_NEXT_END) {
-		ring->rb.pos = reader.pos;
+		/* rb.pos is still where it stands: a gap comes before the record that it came with. */
 		if (__builtin_expect(next == PERF_NEXT_RECORD, 1))
 			take_perf_record(s, ring, &rec);
 		else
 			add_broken(s, ring, reader.pos - rec.pos != rec.size);
+		ring->rb.pos = reader.pos;
 	}
 	return true;
 }
@@ -246,6 +268,12 @@ const struct ring_kind ring_kind__perf = {
 
 /* --- BPF ring buffers --- */
 
+/* Of no use was the record alone, or its length, and so all up to the head. */
+static bool skipped_to_head(const struct ring *ring, const struct foreign_record *rec)
+{
+	return ring->rb.pos - rec->pos != ((BPF_RINGBUF_HDR + (uint64_t)rec->len + 7) & ~7ull);
+}
+
 static bool take_ringbuf(struct weir_stream *s, struct ring *ring)
 {
 	for (;;) {
@@ -260,7 +288,7 @@ static bool take_ringbuf(struct weir_stream *s, struct ring *ring)
 			ring->discarded++;
 			continue;
 		case BPF_RINGBUF_BROKEN:
-			add_broken(s, ring, ring->rb.pos == head);
+			add_broken(s, ring, skipped_to_head(ring, &rec));
 			continue;
 		case BPF_RINGBUF_IS_BUSY:
 			return false;

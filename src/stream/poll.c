@@ -58,10 +58,20 @@ static int flush_to(struct weir_stream *s, uint64_t limit_ns)
 	return count < 0 ? count : 0;
 }
 
+/* Not by T: where no grace period has ended since, two snapshots have the same. */
 static bool all_reached(const struct weir_stream *s)
 {
 	for (size_t i = 0; i < s->nr_rings; i++)
-		if (s->rings[i]->reached_ns < s->rings[i]->latest.t_ns)
+		if (s->rings[i]->fifo.count)
+			return false;
+	return true;
+}
+
+/* Is there nothing older than this that could still come? */
+static bool all_proved(const struct weir_stream *s, uint64_t since_ns)
+{
+	for (size_t i = 0; i < s->nr_rings; i++)
+		if (s->rings[i]->latest.t_ns < since_ns)
 			return false;
 	return true;
 }
@@ -85,14 +95,19 @@ WEIR_API int weir_stream__flush(struct weir_stream *s, int timeout_ms)
 		/* It goes as far as the last snapshot, and that is out. */
 		if (s->nr_on_demand)
 			return 0;
-		if (all_reached(s)) {
-			/* A clock of the caller's may stand still, and has no second reader. */
-			if (s->memory_only)
-				return flush_to(s, now_ns);
-			continue;
+		/* A clock of the caller's may stand still, and has no second reader. */
+		if (s->memory_only)
+			return all_reached(s) && all_proved(s, now_ns) ? flush_to(s, now_ns)
+								       : -ETIMEDOUT;
+		if (!all_reached(s)) {
+			if (s->bound_ns >= end_ns)
+				return -ETIMEDOUT;
+		} else if (all_proved(s, now_ns)) {
+			continue; /* it takes no longer than the guard */
+		} else if (s->fence_err) {
+			return s->fence_err; /* nothing is proved any more */
 		}
-		if (s->memory_only || s->bound_ns >= end_ns)
-			return -ETIMEDOUT;
+		stream__want_ticket(s, until_ns);
 		count = stream__wait(s, s->interval_ns);
 		if (count)
 			return count;

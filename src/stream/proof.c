@@ -97,6 +97,12 @@ void stream__ask_for_ticket(struct weir_stream *s)
 		fence__request(&s->fence);
 }
 
+void stream__want_ticket(struct weir_stream *s, uint64_t since_ns)
+{
+	if (s->has_fence && fence__is_served(&s->fence) && fence__newest_ns(&s->fence) < since_ns)
+		fence__request(&s->fence);
+}
+
 uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns)
 {
 	switch (ring->proof) {

@@ -51,7 +51,7 @@ static int drain(struct weir_stream *s, struct ring *ring)
 	if (head == begin || ring->kind->take(s, ring))
 		ring->busy_since_ns = 0;
 	else if (!ring->busy_since_ns || ring->rb.pos != begin)
-		ring->busy_since_ns = ring->latest.t_ns; /* of this record, not of one before it */
+		ring->busy_since_ns = s->t_ns; /* of this record, not of one before it */
 	queue__sort(&ring->queue, ring__tie, ring);
 	return 0;
 }
@@ -87,6 +87,7 @@ static void drain_ring(struct weir_stream *s, struct ring *ring)
 void stream__drain_dead(struct weir_stream *s, struct ring *ring)
 {
 	ring->kind->snapshot(ring);
+	s->bound_ns = stream__now(s);
 	drain_ring(s, ring);
 }
 
