@@ -120,6 +120,12 @@ void sim_buffer__finish(void *record, bool discard)
 	__atomic_exchange_n(&header->len, discard ? len | DISCARD : len, __ATOMIC_SEQ_CST);
 }
 
+void sim_buffer__poison(struct sim_buffer *buffer, uint64_t from, uint64_t until)
+{
+	advance_pending(buffer, __atomic_load_n(&buffer->shared->producer, __ATOMIC_RELAXED));
+	memset(header_at(buffer, from), 0xa5, until - from);
+}
+
 uint64_t sim__count(__u64 *counter)
 {
 	return __atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST);
@@ -257,9 +263,7 @@ static void poison_ring(struct sim_ring *ring)
 
 	if (!bytes || bytes > ring->buffer.size)
 		return;
-	/* The producer reads the lengths of what it has not walked yet; do that first. */
-	advance_pending(&ring->buffer, sim_ring__producer(ring));
-	memset(header_at(&ring->buffer, ring->poisoned), 0xa5, bytes);
+	sim_buffer__poison(&ring->buffer, ring->poisoned, consumer);
 	ring->poisoned = consumer;
 }
 

@@ -44,6 +44,12 @@ void sim_buffer__destroy(struct sim_buffer *buffer);
 void *sim_buffer__reserve(struct sim_buffer *buffer, uint32_t len);
 void sim_buffer__finish(void *record, bool discard);
 
+/*
+ * Overwrite what lies in [from, until) and was given back, as the next producer could at once. It walks
+ * the lengths that stand there first, as it does when it reserves.
+ */
+void sim_buffer__poison(struct sim_buffer *buffer, uint64_t from, uint64_t until);
+
 /* A full barrier, as the BPF_FETCH atomic is: the stamp that follows is younger than the reserve. */
 uint64_t sim__count(__u64 *counter);
 
