@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -257,6 +258,11 @@ static bool open_dir(struct record *r)
 		r->dir_fd = open(r->opts.output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dir_fd < 0) {
 		SAY("%s: %s", r->opts.output, strerror(errno));
+		return false;
+	}
+	/* Not even --force takes it from one that writes there. */
+	if (flock(r->dir_fd, LOCK_EX | LOCK_NB)) {
+		SAY("%s: another weir records there", r->opts.output);
 		return false;
 	}
 	return r->made_dir || is_usable(r);

@@ -149,6 +149,26 @@ class Whole(unittest.TestCase):
                      "signal", "task", "part", "mark", "account"):
             self.assertGreater(counts[name], 0, name)
 
+    def test_order(self):
+        """What other readers make of it stands in the order of weir's own, stamp by stamp."""
+        with live.Load("calls", "-t", 4, "-n", 2000, "getpid") as load, \
+                Capture("-e", "sched,sys,signal", "-p", load.pid) as capture:
+            load.run()
+            self.assertEqual(capture.end(), 0)
+            status, out, said = live.run("replay", "--format", "json", capture.dir)
+            self.assertEqual(status, 0, said)
+            for reader in ctf.READERS:
+                events, _ = ctf.read(self, capture.dir, reader)
+                theirs = [(event.stamp, event.name) for event in events
+                          if event.name.startswith(("s", "late:s"))]
+                ours = [(int(line["ts"]), line["event"])
+                        for line in map(json.loads, out.splitlines())]
+                stamps = [stamp for stamp, _ in ours]
+                self.assertEqual(stamps, sorted(stamps))
+                # Only of equal stamps on two CPUs either may come first.
+                self.assertEqual(sorted(theirs), sorted(ours))
+                self.assertGreater(len(ours), 16000)
+
     def test_bytes(self):
         """M4: names and paths are bytes."""
         comm, path = b'\xff\xfe"\\\n', b"/nowhere/\x80\n"
@@ -469,6 +489,17 @@ class Folder(unittest.TestCase):
             self.assertNotEqual(metadata.read(), before)
         ctf.check(self, self.path)
         ctf.read_both(self, self.path)
+
+    def test_somebody_records_there(self):
+        """Two never write to one folder, with --force or without."""
+        with Capture("-e", "process", dir=self.path) as capture:
+            for args in ((), ("--force",)):
+                status, _, said = self.record(*args)
+                self.assertEqual(status, 125)
+                self.assertIn("another weir records there", said)
+            self.assertEqual(capture.stop(), 0)
+            ctf.check(self, self.path)
+            ctf.read_both(self, self.path)
 
     def test_no_parent(self):
         self.path = "/nowhere/at/all"
