@@ -60,6 +60,9 @@ static const struct option_def top_options[] = {
 	{0, "counters", OPTION_FLAG, AT(counters), NULL,
 	 "also cycles, instructions and cache misses, where the machine\n"
 	 "counts them"},
+	{0, "replay", OPTION_STRING, AT(replay), "DIR",
+	 "reports on a capture (of weir record -e process,sched) instead of\n"
+	 "the live kernel"},
 	{0, "color", OPTION_STRING, AT(color), "WHEN",
 	 "auto (default: on a terminal, unless NO_COLOR is set), always or\n"
 	 "never"},
@@ -67,6 +70,7 @@ static const struct option_def top_options[] = {
 	 "room for switches that were not read yet, for the whole machine.\n"
 	 "Default: 2.5M a CPU"},
 	{0, "strict", OPTION_FLAG, AT(strict), NULL, "exit with 3 if anything was lost"},
+	{'v', "verbose", OPTION_FLAG, AT(verbose), NULL, "tell on standard error what is set up"},
 	{0},
 };
 
@@ -84,7 +88,8 @@ const struct command_def top_command = {
 		 "  weir top -d 10 --once -i      who had a CPU in the next ten seconds\n"
 		 "  weir top --by container       containers instead of processes\n"
 		 "  weir top -H -p 123 -o p99     who of 123's threads waits longest for a CPU\n"
-		 "  weir top --json -n 5 -d 1     five reports for a program\n\n"
+		 "  weir top --json -n 5 -d 1     five reports for a program\n"
+		 "  weir top --replay cap -d 60   a capture, a minute a report\n\n"
 		 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
 	.options = top_options,
 };
@@ -100,6 +105,7 @@ struct top {
 	struct out *out;
 	struct style style;
 	uint64_t shown;
+	bool lost; /* of a capture: something was */
 };
 
 static uint64_t now_ns(void)
@@ -195,7 +201,7 @@ static bool check_options(struct top *t)
 		SAY("--interval is at least 0.1 (seconds)");
 		return false;
 	}
-	opts->batch |= opts->once | opts->json;
+	opts->batch |= opts->once || opts->json || opts->replay;
 	if (opts->once)
 		opts->count = 1;
 	if (!opts->batch && !isatty(STDOUT_FILENO)) {
@@ -206,6 +212,11 @@ static bool check_options(struct top *t)
 		SAY("--rows is for -b and --json: a screen has as many as fit");
 		return false;
 	}
+	if (opts->replay && opts->counters) {
+		SAY("a capture has no --counters");
+		return false;
+	}
+	t->table.live = !opts->replay;
 	t->view.no_idle = opts->no_idle;
 	t->view.tree = opts->tree;
 	t->view.counters = opts->counters;
@@ -232,19 +243,19 @@ static int show(struct top *t)
 }
 
 /* The interval ends here. */
-static int take(struct top *t)
+static int take(struct top *t, bool shown)
 {
-	struct top_account account;
 	int err;
 
-	if (t->screen && top_screen__is_frozen(t->screen))
-		return 0;
 	t->table.snapshot = top_source__take(t->source);
-	if (!t->table.snapshot)
+	if (!t->table.snapshot) {
+		SAY("out of memory");
 		return -ENOMEM;
-	top_source__account(t->source, &account);
+	}
 	t->table.before = t->table.account;
-	t->table.account = account;
+	top_source__account(t->source, &t->table.account);
+	if (!shown)
+		return 0;
 	err = show(t);
 	t->shown++;
 	return err;
@@ -271,6 +282,16 @@ static bool wait_for(struct top *t, uint64_t until_ns)
 	return true;
 }
 
+/* From the plan, not from now: intervals don't grow. One that was late takes half of the next at most. */
+static uint64_t plan_next(const struct top *t, uint64_t next_ns)
+{
+	uint64_t now = now_ns();
+
+	while (next_ns < now + t->opts.interval_ns / 2)
+		next_ns += t->opts.interval_ns;
+	return next_ns;
+}
+
 static int run(struct top *t)
 {
 	uint64_t next_ns = now_ns();
@@ -283,42 +304,48 @@ static int run(struct top *t)
 		err = top_source__poll(t->source);
 		if (err || now_ns() < next_ns)
 			continue;
-		err = take(t);
-		/* From the plan, not from now: intervals don't grow. What was missed is left out. */
-		while (next_ns <= now_ns())
-			next_ns += t->opts.interval_ns;
+		if (!t->screen || !top_screen__is_frozen(t->screen))
+			err = take(t, true);
+		next_ns = plan_next(t, next_ns);
 	}
 	return err;
 }
 
-static bool is_lost(const struct usage_snapshot *snapshot, const struct top_account *account)
+/* A reader that has gone away has what it wanted; a stop has cut the rest short. */
+static bool is_bad(int err)
 {
-	return account->lost || snapshot->trouble.unseen || snapshot->trouble.steps_back ||
+	return err && err != -EPIPE && err != -ECANCELED;
+}
+
+static bool is_lost(const struct top *t)
+{
+	const struct usage_snapshot *snapshot = t->table.snapshot;
+
+	return t->table.account.lost || snapshot->trouble.unseen || snapshot->trouble.steps_back ||
 	       snapshot->trouble.broken || snapshot->cpu_difference_ns ||
 	       snapshot->rows_difference_ns || snapshot->interval_difference_ns;
 }
 
-/* What all came to: one line on standard error. */
+/*
+ * The last interval was cut short. It is a report all the same, unless as many as were asked for are
+ * there: so a sum over reports is the whole. What all came to is one line on standard error.
+ */
 static int finish(struct top *t)
 {
-	const struct usage_snapshot *snapshot;
-	struct top_account account;
 	char line[TOP_LINE_MAX];
-	int err = top_source__close(t->source);
+	bool enough = t->opts.count && t->shown >= t->opts.count;
+	int err = top_source__close(t->source), take_err;
 
 	if (err < 0)
 		SAY("the last switches could not be read: %s", strerror(-err));
-	snapshot = top_source__take(t->source);
-	if (!snapshot) {
-		SAY("out of memory");
+	take_err = take(t, t->opts.batch && !enough);
+	if (!t->table.snapshot)
 		return EXIT_FAILED;
-	}
-	top_source__account(t->source, &account);
-	top_cells__end(snapshot, &account, line);
+	top_cells__end(t->table.snapshot, &t->table.account, line);
 	fprintf(stderr, "%s\n", line);
-	if (err < 0)
+	if (err < 0 || is_bad(take_err))
 		return EXIT_FAILED;
-	return t->opts.strict && is_lost(snapshot, &account) ? EXIT_LOST : EXIT_OK;
+	return t->opts.strict && is_lost(t) ? EXIT_LOST : EXIT_OK;
 }
 
 static bool open_output(struct top *t)
@@ -336,6 +363,31 @@ static bool open_output(struct top *t)
 	return t->out;
 }
 
+/* An interval of a capture. */
+static int on_interval(void *ctx, const struct usage_snapshot *snapshot,
+		       const struct top_account *account)
+{
+	struct top *t = ctx;
+	int err;
+
+	t->table.snapshot = snapshot;
+	t->table.account = *account;
+	t->lost = is_lost(t);
+	err = show(t);
+	t->shown++;
+	return !err && is_enough(t) ? -ECANCELED : err;
+}
+
+static int replay(struct top *t)
+{
+	int status;
+
+	if (!open_output(t))
+		return EXIT_FAILED;
+	status = top_replay__run(&t->opts, on_interval, t);
+	return status == EXIT_OK && t->opts.strict && t->lost ? EXIT_LOST : status;
+}
+
 static int top(struct top *t)
 {
 	int err, status;
@@ -343,15 +395,14 @@ static int top(struct top *t)
 	t->source = top_source__open(&t->opts);
 	if (!t->source || !open_output(t))
 		return EXIT_FAILED;
+	if (t->opts.verbose)
+		SAY("counting switches");
 	err = run(t);
 	top_screen__close(t->screen);
-	/* A reader that has gone away has what it wanted; a stop has cut the rest short. */
-	if (err == -EPIPE || err == -ECANCELED)
-		err = 0;
-	if (err)
+	if (is_bad(err))
 		SAY("%s", strerror(-err));
 	status = finish(t);
-	return err ? EXIT_FAILED : status;
+	return is_bad(err) ? EXIT_FAILED : status;
 }
 
 int cmd_top(int argc, char **argv)
@@ -371,7 +422,7 @@ int cmd_top(int argc, char **argv)
 		SAY("cannot catch signals: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
-	status = top(&t);
+	status = t.opts.replay ? replay(&t) : top(&t);
 	top_table__free(&t.table);
 	top_source__free(t.source);
 	out__free(t.out);

@@ -15,7 +15,7 @@ struct top_options {
 	struct option_list pids, comms;
 	const char *by, *sort, *user, *color, *replay;
 	uint64_t interval_ns, count, rows, buffer;
-	bool batch, threads, no_idle, json, once, counters, tree, strict;
+	bool batch, threads, no_idle, json, once, counters, tree, strict, verbose;
 };
 
 enum top_sort {
@@ -68,7 +68,7 @@ struct top_account {
 
 /* One line: a group, with what is asked of the kernel for it. */
 struct top_line {
-	const struct usage_group *group;
+	struct usage_group *group;
 	uint64_t rss_bytes; /* 0: unknown, or nothing */
 	uint32_t depth;	    /* in the tree */
 };
@@ -82,14 +82,17 @@ struct top_table {
 	struct top_line *lines;
 	size_t count, room;
 	size_t processes, threads, exited;
+	bool live; /* of this machine, now: /proc knows more */
 };
 
 /* Lines of the snapshot, as the view has them. 0 or -ENOMEM. */
 int top_table__fill(struct top_table *table, const struct top_view *view);
 void top_table__free(struct top_table *table);
 
-/* RSS of those lines that are about to be shown: one read of /proc for each process that runs. */
-void top_table__ask_rss(struct top_table *table, size_t first, size_t count);
+/*
+ * Of those lines that are about to be shown what only /proc knows: RSS, and names that no event has told.
+ */
+void top_table__ask(struct top_table *table, size_t first, size_t count);
 
 static inline uint64_t top_table__interval_ns(const struct top_table *table)
 {
@@ -131,6 +134,13 @@ void top_source__free(struct top_source *source);
 
 /* How long it can sleep. */
 unsigned top_source__pause_ms(const struct top_source *source);
+
+/* An interval of a capture. Other than 0 ends it; -ECANCELED: in good order. */
+typedef int (*top_interval_fn)(void *ctx, const struct usage_snapshot *snapshot,
+			       const struct top_account *account);
+
+/* The last interval may be shorter. An exit status; what failed was said. */
+int top_replay__run(const struct top_options *opts, top_interval_fn fn, void *ctx);
 
 struct out;
 

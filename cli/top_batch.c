@@ -53,7 +53,7 @@ int top_batch__report(struct out *out, struct top_table *table, const struct top
 	size_t count = max_rows && max_rows < table->count ? max_rows : table->count;
 	char line[TOP_LINE_MAX];
 
-	top_table__ask_rss(table, 0, count);
+	top_table__ask(table, 0, count);
 	if (!first)
 		out__char(out, '\n');
 	for (unsigned i = 0; i < TOP_HEAD_LINES; i++) {

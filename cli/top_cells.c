@@ -160,7 +160,7 @@ static void row_name(const struct row *row, char *out, size_t size)
 	if (usage->kind == USAGE_IDLE)
 		snprintf(out, size, "[idle]");
 	else if (usage->kind == USAGE_GAP)
-		snprintf(out, size, "[gap: nobody knows]");
+		snprintf(out, size, "[gap]");
 	else if (usage->kind == USAGE_GONE)
 		snprintf(out, size, "[others, gone]");
 	else if (row->view->by == USAGE_BY_CGROUP)
@@ -502,7 +502,7 @@ static void head_time(const struct top_table *table, const struct top_view *view
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	top_cells__duration(interval, sizeof(interval), top_table__interval_ns(table));
 	snprintf(out, TOP_LINE_MAX,
-		 "weir top %s, the last %s; by %s; %zu processes, %zu threads, %zu exited", clock,
+		 "weir top %s, last %s by %s: %zu processes, %zu threads, %zu ended", clock,
 		 interval, top_by__name(view->by), table->processes, table->threads, table->exited);
 }
 
@@ -526,13 +526,16 @@ static void head_account(const struct top_table *table, char *out)
 	const struct top_account *now = &table->account;
 	char self[16], bytes[16], switches[16];
 
-	put_percent(self, sizeof(self), (int64_t)(now->self_ns - table->before.self_ns),
-		    top_table__interval_ns(table));
-	put_bytes(bytes, sizeof(bytes), now->self_bytes);
 	put_count(switches, sizeof(switches), snapshot->switches);
-	snprintf(out, TOP_LINE_MAX,
-		 "Switches: %s; in all lost %" PRIu64 ", unseen %" PRIu64 "; weir: %s %% CPU, %sB",
-		 switches, snapshot->trouble.lost, snapshot->trouble.unseen, self, bytes);
+	snprintf(out, TOP_LINE_MAX, "Switches: %s; in all lost %" PRIu64 ", unseen %" PRIu64,
+		 switches, snapshot->trouble.lost, snapshot->trouble.unseen);
+	if (table->live) {
+		put_percent(self, sizeof(self), (int64_t)(now->self_ns - table->before.self_ns),
+			    top_table__interval_ns(table));
+		put_bytes(bytes, sizeof(bytes), now->self_bytes);
+		snprintf(out + strlen(out), TOP_LINE_MAX - strlen(out), "; weir: %s %% CPU, %sB",
+			 self, bytes);
+	}
 	if (snapshot->trouble.steps_back || snapshot->trouble.broken)
 		snprintf(out + strlen(out), TOP_LINE_MAX - strlen(out),
 			 "; stamps that stepped back %" PRIu64 ", broken %" PRIu64,
@@ -576,7 +579,9 @@ void top_cells__end(const struct usage_snapshot *snapshot, const struct top_acco
 	top_cells__duration(self, sizeof(self), account->self_ns);
 	snprintf(out + strlen(out), TOP_LINE_MAX - strlen(out),
 		 "; switches: produced %" PRIu64 " = told %" PRIu64 " + lost %" PRIu64
-		 " + pending %" PRIu64 "; unseen %" PRIu64 "; weir %s CPU",
+		 " + pending %" PRIu64 "; unseen %" PRIu64,
 		 account->produced, account->told, account->lost, account->pending,
-		 snapshot->trouble.unseen, self);
+		 snapshot->trouble.unseen);
+	if (account->self_ns)
+		snprintf(out + strlen(out), TOP_LINE_MAX - strlen(out), "; weir %s CPU", self);
 }

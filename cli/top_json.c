@@ -240,7 +240,7 @@ int top_json__report(struct out *out, struct top_table *table, const struct top_
 	struct json json = {.out = out};
 	size_t count = max_rows && max_rows < table->count ? max_rows : table->count;
 
-	top_table__ask_rss(table, 0, count);
+	top_table__ask(table, 0, count);
 	begin(&json, NULL, '{');
 	put_wall(&json, (int64_t)snapshot->to_ns + table->account.wall_offset_ns);
 	member_stamp(&json, "begin", snapshot->begin_ns);

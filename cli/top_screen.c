@@ -115,8 +115,10 @@ static void put(const struct top_screen *screen, int y, int x, const char *text,
 
 static int meters_per_line(const struct top_screen *screen)
 {
-	int n = COLS / METER_COLS;
+	int n = COLS / METER_COLS, cpus = (int)screen->table->snapshot->nr_cpus;
 
+	if (n > cpus)
+		n = cpus;
 	return n < 1 ? 1 : n > 4 ? 4 : n;
 }
 
@@ -243,7 +245,7 @@ static void draw_list(struct top_screen *screen, int y)
 	put(screen, y++, 0, titles, PAINT_TITLE);
 	keep_cursor_in_sight(screen);
 	rows = (size_t)list_rows(screen);
-	top_table__ask_rss(screen->table, screen->first, rows);
+	top_table__ask(screen->table, screen->first, rows);
 	for (size_t i = screen->first; i < screen->table->count && i < screen->first + rows; i++)
 		draw_row(screen, y++, i);
 }

@@ -346,7 +346,7 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 				(struct top_line){.group = &table->groups.at[i]};
 	count_rows(table);
 	if (view->sort == TOP_SORT_RSS)
-		top_table__ask_rss(table, 0, table->count);
+		top_table__ask(table, 0, table->count);
 	qsort_r(table->lines, table->count, sizeof(*table->lines), compare, (void *)view);
 	return view->tree && view->by == USAGE_BY_PROCESS ? sort_as_tree(table) : 0;
 }
@@ -375,13 +375,32 @@ static uint64_t rss_of(uint32_t pid)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void top_table__ask_rss(struct top_table *table, size_t first, size_t count)
+/* Nobody has told who that is. */
+static void ask_name(struct usage_row *row)
 {
-	for (size_t i = first; i < table->count && i - first < count; i++) {
-		const struct usage_row *row = &table->lines[i].group->row;
+	char path[32];
+	FILE *file;
 
-		if (row->kind == USAGE_THREAD && row->pid && row->state != USAGE_EXITED &&
-		    !table->lines[i].rss_bytes)
-			table->lines[i].rss_bytes = rss_of(row->pid);
+	snprintf(path, sizeof(path), "/proc/%u/comm", row->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(row->comm, sizeof(row->comm), file))
+		row->comm[strcspn(row->comm, "\n")] = '\0';
+	fclose(file);
+}
+
+void top_table__ask(struct top_table *table, size_t first, size_t count)
+{
+	for (size_t i = first; table->live && i < table->count && i - first < count; i++) {
+		struct top_line *line = &table->lines[i];
+		struct usage_row *row = &line->group->row;
+
+		if (row->kind != USAGE_THREAD || !row->pid || row->state == USAGE_EXITED)
+			continue;
+		if (!row->name[0] && !row->comm[0])
+			ask_name(row);
+		if (!line->rss_bytes)
+			line->rss_bytes = rss_of(row->pid);
 	}
 }

@@ -85,18 +85,35 @@ _weir_files() {
 	_weir_reply "$1" "" < <(compgen -f -- "$1")
 }
 
+# What `weir top` sorts and groups by.
+_weir_top_words() {
+	if [[ $1 == --by ]]; then
+		printf '%s\n' process thread cgroup container user cpu
+	else
+		printf '%s\n' cpu total vol invol migr wait p50 p99 max rss cycles ipc pid name
+	fi
+}
+
 # A value of option $3.
 _weir_complete_value() {
 	local weir=$1 word=$4
 
 	case $3 in
+	-o | --sort | --by)
+		# Of weir top; -o is a file elsewhere.
+		if [[ $2 == top ]]; then
+			_weir_reply "$word" "" < <(_weir_top_words "$3")
+		else
+			_weir_files "$word"
+		fi
+		;;
 	-e | --events) _weir_events "$weir" "$word" ;;
 	-p | --pid) _weir_reply "$word" "" < <(cd /proc && printf '%s\n' [0-9]*) ;;
 	-f | --format) _weir_reply "$word" "" < <(printf '%s\n' text json none) ;;
 	--time) _weir_reply "$word" "" < <(printf '%s\n' wall mono delta none) ;;
 	--color) _weir_reply "$word" "" < <(printf '%s\n' auto always never) ;;
-	--uid) _weir_reply "$word" "" < <(compgen -u -- "$word") ;;
-	-o | --output | --ledger | -P | --path | --cgroup) _weir_files "$word" ;;
+	-u | --uid) _weir_reply "$word" "" < <(compgen -u -- "$word") ;;
+	--output | --ledger | --replay | -P | --path | --cgroup) _weir_files "$word" ;;
 	esac
 }
 
@@ -108,7 +125,7 @@ _weir_operand() {
 		_weir_reply "$word" "" < <(compgen -c -- "$word" | sort -u)
 	elif [[ $command == @(trace|record) ]] && declare -F _command_offset >/dev/null; then
 		_command_offset "$first"
-	elif [[ $command != doctor ]]; then
+	elif [[ $command != doctor && $command != top ]]; then
 		_weir_files "$word"
 	fi
 }

@@ -45,13 +45,17 @@ class Offers(unittest.TestCase):
         self.assertLessEqual({"trace", "verify", "doctor"}, set(offered("")))
 
     def test_all_options_of_help(self):
-        for command in ("trace", "record", "verify", "doctor"):
+        for command in ("trace", "record", "top", "verify", "doctor"):
             told = subprocess.run([WEIR, command, "--help"], check=True,
                                   stdout=subprocess.PIPE).stdout.decode()
             options = told.split("Options:\n")[1].split("\n\n")[0]
             names = re.findall(r"^  (?:-\w, |    )(--[\w-]+)", options, re.M)
             self.assertGreater(len(names), 1)
             self.assertEqual(offered(f"{command} -"), names)
+
+    def test_words_of_top(self):
+        self.assertEqual(offered("top --by c"), ["cgroup", "container", "cpu"])
+        self.assertEqual(offered("top -o p"), ["p50", "p99", "pid"])
 
     def test_groups_and_classes(self):
         self.assertEqual(offered("trace -e proc"), ["process"])

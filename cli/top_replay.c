@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * top_replay.c - a capture -> accounts, an interval at a time, by the stamps in it. Knows nothing of what is
+ * shown.
+ */
+#include "capture/feed.h"
+#include "cli/stop.h"
+#include "cli/top.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct replay {
+	struct reader *reader;
+	struct weir_stream *stream;
+	struct tasks *tasks;
+	struct usage *usage;
+	struct feed *feed;
+	uint64_t begin_ns, end_ns, next_ns, interval_ns;
+	uint64_t told;
+	top_interval_fn fn;
+	void *ctx;
+};
+
+#define SAY(...) say(&top_command, __VA_ARGS__)
+
+static int end_interval(struct replay *r, uint64_t at_ns)
+{
+	const struct usage_snapshot *snapshot;
+	struct top_account account = {0};
+
+	usage__passed(r->usage, at_ns);
+	usage__polled(r->usage);
+	snapshot = usage__take(r->usage);
+	if (!snapshot)
+		return -ENOMEM;
+	r->told += snapshot->switches;
+	account.told = r->told;
+	account.lost = snapshot->trouble.lost;
+	account.produced = account.told + account.lost;
+	account.wall_offset_ns = reader__env(r->reader)->wall_offset_ns;
+	return r->fn(r->ctx, snapshot, &account);
+}
+
+/* Everything before this event has been told: so has the interval, if it ends here. */
+static int on_event(void *ctx, const struct weir_event *event)
+{
+	struct replay *r = ctx;
+	int err = 0;
+
+	/* A stamp that was made up ends nothing. */
+	while (!err && event->stamp_ns > r->next_ns && event->stamp_ns <= r->end_ns) {
+		err = end_interval(r, r->next_ns);
+		r->next_ns += r->interval_ns;
+	}
+	tasks__apply(r->tasks, event);
+	usage__apply(r->usage, event);
+	usage__sched(r->usage, event);
+	return err;
+}
+
+static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order)
+{
+	struct replay *r = ctx;
+
+	(void)order;
+	tasks__retire(r->tasks, watermark_ns);
+}
+
+static void on_task(void *ctx, const struct weir_seed *seed, const char *exe, const char *cgroups)
+{
+	struct replay *r = ctx;
+
+	tasks__seed(r->tasks, seed, exe, cgroups);
+	usage__seed(r->usage, seed);
+}
+
+/* From the capture's first packet to its last; each CPU has a part in it. */
+static void find_span(struct replay *r)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(r->reader, &count);
+
+	r->begin_ns = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		const struct reader_packet *packets = streams[i].packets;
+		size_t n = streams[i].nr_packets;
+
+		if (n && packets[0].begin_ns < r->begin_ns)
+			r->begin_ns = packets[0].begin_ns;
+		if (n && packets[n - 1].end_ns > r->end_ns)
+			r->end_ns = packets[n - 1].end_ns;
+	}
+	if (r->begin_ns > r->end_ns)
+		r->begin_ns = r->end_ns;
+	usage__begin(r->usage, r->begin_ns);
+	for (size_t i = 0; i < count; i++)
+		if (streams[i].kind == CAPTURE_CPU)
+			usage__cpu(r->usage, streams[i].instance);
+}
+
+static bool open_reader(struct replay *r, const char *path)
+{
+	char err[512];
+
+	r->reader = reader__open(path, err, sizeof(err));
+	if (!r->reader) {
+		SAY("%s", err);
+		return false;
+	}
+	if (reader__env(r->reader)->has_metadata &&
+	    !(reader__env(r->reader)->selected_types >> WEIR_T_SWITCH & 1)) {
+		SAY("%s has no switches: they are recorded with 'weir record -e process,sched'",
+		    path);
+		return false;
+	}
+	return true;
+}
+
+static bool open_feed(struct replay *r)
+{
+	const struct weir_stream_opts opts = {
+		.sz = sizeof(opts),
+		.on_event = on_event,
+		.on_watermark = on_watermark,
+		.ctx = r,
+	};
+	const struct feed_opts all = {.to_ns = UINT64_MAX};
+	int err = -ENOMEM;
+
+	r->stream = weir_stream__new(&opts);
+	r->tasks = tasks__new(0);
+	r->usage = r->tasks ? usage__new(r->tasks, 0) : NULL;
+	if (r->stream && r->usage) {
+		find_span(r);
+		r->next_ns = r->begin_ns + r->interval_ns;
+		r->feed = feed__new(r->reader, r->stream, &all);
+		err = r->feed ? feed__tasks(r->feed, on_task, r) : -errno;
+	}
+	if (err)
+		SAY("cannot make the stream: %s", strerror(-err));
+	return !err;
+}
+
+static int run(struct replay *r)
+{
+	int more = 1;
+
+	while (more > 0 && !stop__requested)
+		more = feed__step(r->feed);
+	/* The callback has had enough, which is no failure. */
+	if (more == -ECANCELED)
+		return 0;
+	return more < 0 ? more : end_interval(r, r->end_ns);
+}
+
+int top_replay__run(const struct top_options *opts, top_interval_fn fn, void *ctx)
+{
+	struct replay r = {.interval_ns = opts->interval_ns, .fn = fn, .ctx = ctx};
+	int status = EXIT_FAILED, err;
+
+	if (open_reader(&r, opts->replay) && open_feed(&r)) {
+		err = run(&r);
+		if (err && err != -EPIPE && err != -ECANCELED)
+			SAY("%s: %s", opts->replay, strerror(-err));
+		else
+			status = EXIT_OK;
+	}
+	feed__free(r.feed);
+	weir_stream__free(r.stream);
+	usage__free(r.usage);
+	tasks__free(r.tasks);
+	reader__close(r.reader);
+	return status;
+}

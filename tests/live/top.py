@@ -1,0 +1,444 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""weir top against what the kernel itself says: every nanosecond of every CPU is somebody's, idle, or a
+gap; and each process has the time that its parent is told."""
+import collections
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import unittest
+
+import cases
+import live
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
+SCHEMA = os.path.join(os.path.dirname(TESTS), "docs", "schema", "weir-top.schema.json")
+
+# Of the kernel's own figure, in all.
+PART = 0.01
+# Of one process more or less: its last steps, which come when its parent is told; what a switch takes,
+# of which the kernel's clock and weir's see other halves. A few have more: what a hypervisor steals from
+# them the kernel leaves out, and weir can't. And in the mean: a busy machine switches often.
+ONE_NS = 250_000
+FEW = 0.02
+EACH_NS = 5_000
+
+
+class Top(live.Child):
+    """`weir top --json`, which counts when this returns."""
+
+    def __init__(self, *args, cpus=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="weir-live-")
+        self.path = os.path.join(self.folder.name, "reports")
+        self.said_path = os.path.join(self.folder.name, "said")
+        command = ["taskset", "-c", str(cpus)] if cpus is not None else []
+        command += [live.WEIR, "top", "--json", "-v"] + live.words(args)
+        with open(self.said_path, "wb") as said, open(self.path, "wb") as reports:
+            super().__init__(command, stdin=live.subprocess.DEVNULL, stdout=reports, stderr=said)
+        try:
+            live.wait_until("counting", self.counts)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc):
+        super().__exit__(*exc)
+        self.folder.cleanup()
+
+    def said(self):
+        with open(self.said_path, encoding="utf-8") as said:
+            return said.read()
+
+    def counts(self):
+        if "counting switches" in self.said():
+            return True
+        if self.process.poll() is not None:
+            raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
+        return False
+
+    def stop(self):
+        self.signal(signal.SIGINT)
+        return self.process.wait(timeout=live.PATIENCE_S)
+
+    def validate(self, case):
+        done = live.subprocess.run([sys.executable, VALIDATE, SCHEMA, self.path],
+                                   stdout=live.subprocess.PIPE, stderr=live.subprocess.STDOUT,
+                                   check=False)
+        case.assertEqual(done.returncode, 0, done.stdout.decode())
+
+    def reports(self):
+        with open(self.path, encoding="utf-8") as reports:
+            return [json.loads(line) for line in reports if line.endswith("\n")]
+
+
+def elapsed_ns(report):
+    return int(report["to"]) - int(report["from"])
+
+
+def time_by_pid(reports):
+    """{pid: ns}, of all reports."""
+    times = collections.Counter()
+    for report in reports:
+        for row in report["rows"]:
+            if row["kind"] == "tasks":
+                times[row["pid"]] += row["time_ns"]
+    return times
+
+
+def truths(told):
+    """{pid: ns}, by what a load has printed."""
+    times = {pid: us * 1000 for pid, us in told.get("child", [])}
+    times.update({pid: ns for pid, ns in told.get("self", [])})
+    return times
+
+
+class Accounts(unittest.TestCase):
+    def setUp(self):
+        self.cpus = live.online_cpus()
+
+    def assert_adds_up(self, reports):
+        """A13: for each CPU, and for the rows; each interval begins where the one before ends."""
+        self.assertTrue(reports)
+        before = reports[0]["begin"]
+        for report in reports:
+            self.assertEqual(set(report["identity"].values()), {0})
+            self.assertEqual(report["from"], before)
+            before = report["to"]
+            for cpu in report["cpus"]:
+                self.assertEqual(cpu["tasks_ns"] + cpu["idle_ns"] + cpu["gap_ns"],
+                                 elapsed_ns(report))
+            of_cpus = sum(cpu["tasks_ns"] + cpu["idle_ns"] + cpu["gap_ns"]
+                          for cpu in report["cpus"])
+            self.assertEqual(sum(row["time_ns"] for row in report["rows"]), of_cpus)
+
+    def assert_agrees(self, reports, told, each_ns=EACH_NS):
+        """A14, one by one and in all. Where there are gaps they may hold what is missing."""
+        times, truth = time_by_pid(reports), truths(told)
+        gap_ns = sum(cpu["gap_ns"] for report in reports for cpu in report["cpus"])
+        more = [pid for pid, ns in truth.items() if times[pid] > ns * (1 + PART) + ONE_NS]
+        self.assertLessEqual(len(more), 1 + FEW * len(truth))
+        for pid, ns in truth.items():
+            self.assertGreaterEqual(times[pid], ns * (1 - PART) - ONE_NS - gap_ns, pid)
+        in_all, true = sum(times[pid] for pid in truth), sum(truth.values())
+        self.assertLessEqual(in_all, true * (1 + PART) + each_ns * len(truth))
+        self.assertGreaterEqual(in_all, true * (1 - PART) - each_ns * len(truth) - gap_ns)
+
+    def run_loads(self, top_args, *loads):
+        """[what each told], and the reports."""
+        with contextlib.ExitStack() as stack:
+            ready = [stack.enter_context(live.Load("busy", *load)) for load in loads]
+            top = stack.enter_context(Top(*top_args))
+            for load in ready:
+                load.go()
+            told = [load.end() for load in ready]
+            self.assertEqual(top.stop(), 0)
+            reports = top.reports()
+        self.assert_adds_up(reports)
+        return told, reports
+
+    def test_mixed_load(self):
+        """A13, A14: short processes, a loop and a pipe at once."""
+        seconds = 60 if live.SOAK else 3
+        told, reports = self.run_loads(
+            ["-d", 1],
+            ("short", 150 * seconds, 2000),
+            ("loop", self.cpus[-1], 500 * seconds),
+            ("pipe", self.cpus[0], 20000 * seconds))
+        for one in told:
+            self.assert_agrees(reports, one)
+
+    def test_short_lived(self):
+        """A thousand processes of 2 ms: each is there, with its time."""
+        (told,), reports = self.run_loads(["-d", 1], ("short", 1000, 2000))
+        self.assertEqual(len(told["child"]), 1000)
+        self.assert_agrees(reports, told)
+        rows = [row for report in reports for row in report["rows"] if row.get("state") == "exited"]
+        ended = {row["pid"] for row in rows}
+        self.assertLessEqual({pid for pid, _ in told["child"]}, ended)
+
+    def test_loop_without_a_switch(self):
+        """Its time is in each report, though nothing happens on its CPU."""
+        cpu = self.cpus[-1]
+        (told,), reports = self.run_loads(["-d", 0.5], ("loop", cpu, 3000))
+        (pid, _), = told["self"]
+        self.assert_agrees(reports, told)
+        # On a busy machine weir may be late: a short interval makes up for a long one.
+        shares = [sum(row["time_ns"] for row in report["rows"] if row.get("pid") == pid)
+                  / elapsed_ns(report) for report in reports if elapsed_ns(report) > 400_000_000]
+        there = [i for i, share in enumerate(shares) if share > 0]
+        # The first and the last are those in which it began and ended.
+        for i in range(there[0] + 1, there[-1]):
+            self.assertGreater(shares[i], 0.85, shares)
+
+    def test_schedstat(self):
+        """A14: of a process that goes on, what the kernel has counted until now; and its waits."""
+        with live.Load("busy", "loop", self.cpus[0], 600000) as load, \
+                Top("-d", 0.3) as top:
+            def stat():
+                with open(f"/proc/{load.pid}/schedstat", encoding="ascii") as file:
+                    return [int(n) for n in file.read().split()]
+
+            def rows():
+                return [row for report in top.reports() for row in report["rows"]
+                        if row.get("pid") == load.pid and row["time_ns"]]
+
+            load.go()
+            before = stat()
+            live.wait_until("three reports", lambda: len(rows()) >= 3)
+            load.process.send_signal(signal.SIGSTOP)
+            live.wait_until("stopped", lambda: any(
+                row["state"] == "stopped" for report in top.reports()[-1:]
+                for row in report["rows"] if row.get("pid") == load.pid))
+            run_ns, wait_ns, _ = stat()
+            self.assertEqual(top.stop(), 0)
+            reports = top.reports()
+            total = [row["total"] for report in reports for row in report["rows"]
+                     if row.get("pid") == load.pid][-1]
+        self.assert_adds_up(reports)
+        gap_ns = sum(cpu["gap_ns"] for report in reports for cpu in report["cpus"])
+        self.assertLessEqual(total["time_ns"], run_ns * (1 + PART) + ONE_NS)
+        self.assertGreaterEqual(total["time_ns"],
+                                (run_ns - before[0]) * (1 - PART) - ONE_NS - gap_ns)
+        # Before the first switch away that was seen, the kernel's total is of an unknown past.
+        self.assertLessEqual(total["wait_ns"], wait_ns)
+
+    def test_loss(self):
+        """Rings that hold 64 switches: gaps, and nobody has more than the kernel says."""
+        told, reports = self.run_loads(
+            ["-d", 1, "--buffer", 4096],
+            ("pipe", self.cpus[0], 100000), ("pipe", self.cpus[-1], 100000),
+            ("short", 200, 1000))
+        lost = sum(report["switches"]["lost"] for report in reports[-1:])
+        self.assertGreater(lost, 0)
+        self.assertGreater(sum(cpu["gap_ns"] for r in reports for cpu in r["cpus"]), 0)
+        for one in told:
+            self.assert_agrees(reports, one)
+        last = reports[-1]["switches"]
+        self.assertEqual(last["produced"], last["told"] + last["lost"] + last["pending"])
+
+    def test_switches(self):
+        """A13: the machine's own count of switches is that of those told, lost and hidden."""
+        def switches():
+            with open("/proc/stat", encoding="ascii") as stat:
+                return int([line for line in stat if line.startswith("ctxt ")][0].split()[1])
+
+        outside = switches()
+        with live.Load("busy", "pipe", self.cpus[0], 100000) as load, Top("-d", 1) as top:
+            inside = switches()
+            load.run()
+            inside = switches() - inside
+            self.assertEqual(top.stop(), 0)
+            last = top.reports()[-1]["switches"]
+        outside = switches() - outside
+        self.assertGreaterEqual(inside, 200000)
+        self.assertLessEqual(last["told"] + last["lost"], outside)
+        # A break in the chain of a CPU hides one switch at least.
+        self.assertGreaterEqual((last["told"] + last["lost"] + last["unseen"]) * 1.01, inside)
+
+    def test_weir_is_a_row(self):
+        """What it costs itself is there like anybody's."""
+        with Top("-d", 0.2, "-n", 3) as top:
+            self.assertEqual(top.process.wait(timeout=live.PATIENCE_S), 0)
+            reports = top.reports()
+        self.assertEqual(len(reports), 3)
+        self.assertGreater(time_by_pid(reports)[top.pid], 0)
+
+
+class Cpus(unittest.TestCase):
+    def test_off_and_on_again(self):
+        """M2: what a CPU does while it is away is a gap, and it goes on behind it."""
+        cpus = live.online_cpus()
+        if len(cpus) < 2:
+            self.skipTest("there is one CPU")
+
+        def cpu_in(report):
+            return next(cpu for cpu in report["cpus"] if cpu["cpu"] == cpus[-1])
+
+        with Top("-d", 0.2) as top:
+            live.wait_until("a report", top.reports)
+            try:
+                with live.offline(cpus[-1]):
+                    # A report that is all of it, behind one in which it went.
+                    live.wait_until("reports without it", lambda: sum(
+                        not cpu_in(report)["online"] for report in top.reports()) >= 3)
+            except OSError as error:
+                self.skipTest(f"CPU {cpus[-1]} cannot go offline: {error}")
+            back = len(top.reports())
+            live.wait_until("reports with it", lambda: any(
+                cpu_in(report)["online"] and cpu_in(report)["idle_ns"] + cpu_in(report)["tasks_ns"]
+                for report in top.reports()[back:]))
+            self.assertEqual(top.stop(), 0)
+            reports = top.reports()
+        Accounts.assert_adds_up(self, reports)
+        away = [report for report in reports if not cpu_in(report)["online"]]
+        for report in away[1:-1]:
+            self.assertEqual(cpu_in(report)["gap_ns"], elapsed_ns(report))
+
+
+class Replay(unittest.TestCase):
+    def test_capture(self):
+        """What was recorded comes to the same as what the kernel told the parents."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            capture = os.path.join(folder, "capture")
+            with live.Load("busy", "short", 100, 2000) as load, live.Child(
+                    [live.WEIR, "record", "-v", "-o", capture, "-e", "process,sched"],
+                    stdin=live.subprocess.DEVNULL, stderr=live.subprocess.PIPE) as record:
+                live.wait_until("recording", lambda: os.path.exists(
+                    os.path.join(capture, "metadata")))
+                record.process.stderr.readline()
+                told = load.run()
+                record.signal(signal.SIGINT)
+                record.process.communicate(timeout=live.PATIENCE_S)
+            status, out, said = live.run("top", "--replay", capture, "--json", "-d", 0.5)
+            self.assertEqual(status, 0, said)
+            reports = [json.loads(line) for line in out.splitlines()]
+            Accounts.assert_adds_up(self, reports)
+            for report in reports[:-1]:
+                self.assertEqual(elapsed_ns(report), 500_000_000)
+            # The probes of weir record cost some of each switch.
+            Accounts.assert_agrees(self, reports, told, each_ns=50_000)
+            waits = sum(row["waits"]["count"] for report in reports for row in report["rows"]
+                        if "waits" in row)
+            self.assertGreater(waits, 100)
+            status, out, _ = live.run("top", "--replay", capture, "-n", 1, "-d", 0.5)
+            self.assertEqual((status, out.count("weir top ")), (0, 1))
+
+    def test_without_switches(self):
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            capture = os.path.join(folder, "capture")
+            live.run("record", "-o", capture, "-e", "process", "true")
+            status, out, said = live.run("top", "--replay", capture)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn("has no switches", said)
+            self.assertEqual(live.run("top", "--replay", folder)[0], 1)
+
+
+class Schema(unittest.TestCase):
+    def test_reports(self):
+        """Each grouping, with processes that come and go, and a gap."""
+        for by in ("process", "thread", "cgroup", "container", "user", "cpu"):
+            with live.Load("busy", "short", 100, 1000) as load, \
+                    Top("-d", 0.2, "--buffer", 4096, "--by", by) as top:
+                load.run()
+                self.assertEqual(top.stop(), 0)
+                top.validate(self)
+                self.assertTrue(top.reports())
+
+
+class Options(unittest.TestCase):
+    """Each option, by what it changes."""
+
+    def report(self, *args):
+        status, out, said = live.run("top", "--json", "--once", "-d", 0.3, *args)
+        self.assertEqual(status, 0, said)
+        return json.loads(out)
+
+    def test_by(self):
+        for by in ("process", "thread", "cgroup", "container", "user", "cpu"):
+            report = self.report("--by", by)
+            self.assertEqual(report["by"], by)
+            total = sum(row["time_ns"] for row in report["rows"])
+            gaps_and_idle = sum(cpu["idle_ns"] + cpu["gap_ns"] for cpu in report["cpus"])
+            tasks = sum(cpu["tasks_ns"] for cpu in report["cpus"])
+            self.assertEqual(total, tasks + gaps_and_idle)
+        self.assertEqual(self.report("-H")["by"], "thread")
+
+    def test_pid(self):
+        report = self.report("-p", f"{os.getpid()},{os.getppid()}")
+        self.assertEqual({row["pid"] for row in report["rows"] if row["kind"] == "tasks"},
+                         {os.getpid(), os.getppid()})
+
+    def test_user(self):
+        report = self.report("-u", "root")
+        self.assertEqual({row["uid"] for row in report["rows"] if row["kind"] == "tasks"}, {0})
+
+    def test_comm(self):
+        report = self.report("--comm", "python*")
+        self.assertIn(os.getpid(), [row.get("pid") for row in report["rows"]])
+        self.assertNotIn(1, [row.get("pid") for row in report["rows"]])
+
+    def test_no_idle(self):
+        report = self.report("-i")
+        for row in report["rows"]:
+            self.assertTrue(row["time_ns"] or row["voluntary"] or row["involuntary"]
+                            or row["kind"] == "idle", row)
+        self.assertLess(len(report["rows"]), len(self.report()["rows"]))
+
+    def test_rows(self):
+        report = self.report("--rows", 3)
+        self.assertEqual(len(report["rows"]), 3)
+        self.assertGreater(report["rows_left_out"], 0)
+
+    def test_sort(self):
+        def column(*args, key):
+            return [key(row) for row in self.report(*args)["rows"] if row["kind"] == "tasks"]
+
+        pids = column("-o", "pid", key=lambda row: row["pid"])
+        self.assertEqual(pids, sorted(pids))
+        times = column(key=lambda row: row["time_ns"])
+        self.assertEqual(times, sorted(times, reverse=True))
+        sizes = column("--sort", "-rss", key=lambda row: row.get("rss_bytes", 0))
+        self.assertEqual(sizes, sorted(sizes))
+
+    def test_count_and_interval(self):
+        status, out, said = live.run("top", "--json", "-n", 3, "-d", "0.2")
+        self.assertEqual(status, 0)
+        reports = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(len(reports), 3)
+        for report in reports:
+            self.assertGreaterEqual(elapsed_ns(report), 150_000_000)
+        self.assertIn("switches: produced", said)
+
+    def test_batch(self):
+        status, out, _ = live.run("top", "-b", "-n", 2, "-d", 0.2, "--tree")
+        self.assertEqual(status, 0)
+        self.assertEqual(out.count("weir top "), 2)
+        self.assertIn("[idle]", out)
+        self.assertIn("COMMAND", out)
+        self.assertNotIn("\x1b", out)
+        status, out, _ = live.run("top", "--once", "-d", 0.2, "--color", "always")
+        self.assertIn("\x1b[", out)
+
+    def test_no_terminal(self):
+        status, out, said = live.run("top", "-n", 1, "-d", 0.2)
+        self.assertEqual(status, 0)
+        self.assertIn("no terminal", said)
+        self.assertIn("weir top ", out)
+
+    def test_counters(self):
+        """There, or said in a sentence that the machine has none."""
+        status, out, said = live.run("top", "--json", "--once", "-d", 0.2, "--counters")
+        if status:
+            self.assertEqual(status, 1)
+            self.assertIn("count", said)
+        else:
+            self.assertIn("cycles", json.loads(out)["rows"][-1])
+
+    def test_strict(self):
+        status, _, said = live.run("top", "--once", "-d", 0.2, "--strict", "--json")
+        self.assertIn(status, (0, 3))
+        self.assertEqual(status == 3, "lost 0 " not in said or "unseen 0;" not in said)
+
+    def test_wrong(self):
+        for args in (["--by", "moon"], ["-o", "moon"], ["-p", "x"], ["-u", "nobody-of-that-name"],
+                     ["-d", "0.05"], ["-H", "--by", "cpu"], ["--color", "red"], ["operand"]):
+            status, out, said = live.run("top", *args)
+            self.assertEqual((status, out), (2, ""), args)
+            self.assertTrue(said.startswith("weir top: "), said)
+
+    def test_no_rights(self):
+        """One sentence, and nothing else."""
+        done = live.subprocess.run(
+            ["setpriv", "--reuid", "65534", "--clear-groups", live.WEIR, "top", "--once"],
+            stdin=live.subprocess.DEVNULL, stdout=live.subprocess.PIPE,
+            stderr=live.subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    cases.main()
