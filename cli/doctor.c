@@ -11,15 +11,18 @@
 #include "probes/probes.h"
 #include "state/cgroupfs.h"
 
+#include <weir/fence.h>
 #include <weir/stream.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -211,6 +214,33 @@ static void ask_cgroups(struct answer *a)
 	bad(a, LIMITED, "mount cgroup2: containers that start during a trace may stay unknown");
 }
 
+/* Somebody holds the lock for as long as grace periods are to be fast (fence.h). */
+static bool is_locked(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+static void ask_grace_periods(struct answer *a)
+{
+	const char *path = "/sys/kernel/rcu_expedited";
+	char line[32];
+
+	if (!first_line(path, line, sizeof(line)) || !strcmp(line, "0")) {
+		found(a, "as the kernel has them");
+		return;
+	}
+	found(a, "all are expedited, on this whole machine");
+	if (strtol(line, NULL, 10) != WEIR_EXPEDITED || is_locked(path))
+		return;
+	found(a, "expedited by a process with libweir that was killed");
+	bad(a, LIMITED, "echo 0 > /sys/kernel/rcu_expedited: each interrupts every CPU");
+}
+
 static int ignore_event(void *ctx, const struct weir_event *event)
 {
 	return 0;
@@ -264,7 +294,8 @@ static const struct question {
 } questions[] = {
 	{"kernel", ask_kernel},	    {"types", ask_btf},		 {"rights", ask_rights},
 	{"lockdown", ask_lockdown}, {"pids", ask_pid_namespace}, {"tracefs", ask_tracefs},
-	{"memory", ask_memory},	    {"cgroups", ask_cgroups},	 {"probes", ask_probes},
+	{"memory", ask_memory},	    {"cgroups", ask_cgroups},	 {"grace", ask_grace_periods},
+	{"probes", ask_probes},
 };
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(questions[0]))

@@ -35,6 +35,19 @@ struct weir_stream;
  */
 struct weir_fence *weir_stream__fence(struct weir_stream *stream);
 
+/* What /sys/kernel/rcu_expedited holds while a stream has asked for it: "weir". */
+#define WEIR_EXPEDITED 0x77656972
+
+/*
+ * Have the kernel hurry all its grace periods until weir_stream__free(): a fence then takes
+ * microseconds to milliseconds, and each one interrupts every CPU of the machine. For the
+ * administrator to decide. The switch is the whole machine's; it is put back by free(), and after a
+ * process was killed it is left at WEIR_EXPEDITED until the next stream that asks for it ends, or
+ * until somebody writes 0. Errors: ENOENT, no source needs a fence; EBUSY, another process has
+ * expedited them already; EACCES and others of open(2) and write(2).
+ */
+int weir_stream__expedite(struct weir_stream *stream);
+
 /*
  * Serve: wait for grace periods, one at a time and only while the stream asks for them, until
  * weir_fence__stop(). Returns 0 then. Errors: EBUSY, a thread serves already; EAGAIN, one CPU is

@@ -119,7 +119,7 @@ int fence__update(int maps_fd, uint32_t key, int map_fd);
  */
 int fence__expedite(struct fence *f);
 
-#define FENCE_EXPEDITED 0x77656972 /* any value but 0 means on; this one says "weir" */
+#define FENCE_EXPEDITED WEIR_EXPEDITED /* any value but 0 means on; this one says "weir" */
 
 /* The public handle of a fence. */
 static inline struct weir_fence *fence__handle(struct fence *f)

@@ -123,6 +123,11 @@ enum weir_order stream__order(const struct weir_stream *s)
 	return s->estimated || s->clock_off_ns ? WEIR_ORDER_ESTIMATED : WEIR_ORDER_EXACT;
 }
 
+WEIR_API int weir_stream__expedite(struct weir_stream *s)
+{
+	return s->has_fence ? fence__expedite(&s->fence) : -ENOENT;
+}
+
 WEIR_API struct weir_fence *weir_stream__fence(struct weir_stream *s)
 {
 	if (s->has_fence)

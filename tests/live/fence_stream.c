@@ -173,11 +173,42 @@ static void poll_waits(void **state)
 	read_load(false);
 }
 
+static unsigned int expedited(void)
+{
+	FILE *file = fopen("/sys/kernel/rcu_expedited", "re");
+	unsigned int value = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%u", &value), 1);
+	fclose(file);
+	return value;
+}
+
+static void expedited_as_long_as_the_stream(void **state)
+{
+	struct fence_control *control = fence_load__open(PAUSE_US);
+	struct seen seen = {0};
+	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = on_event, .ctx = &seen};
+	struct weir_stream *none = weir_stream__new(&opts), *stream;
+
+	assert_non_null(none);
+	assert_int_equal(weir_stream__expedite(none), -ENOENT);
+	weir_stream__free(none);
+	stream = open_stream(&seen, control);
+	assert_int_equal(weir_stream__expedite(stream), 0);
+	assert_int_equal(expedited(), WEIR_EXPEDITED);
+	assert_true(weir_stream__poll(stream, 0) >= 0);
+	weir_stream__free(stream);
+	assert_int_equal(expedited(), 0);
+	fence_load__close(control);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_waits),
 		cmocka_unit_test(poll_waits),
+		cmocka_unit_test(expedited_as_long_as_the_stream),
 	};
 	int r;
 
