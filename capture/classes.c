@@ -97,7 +97,15 @@ static const struct record_desc own[] = {
 	[CAPTURE_T_MARK - OWN_FIRST] = OWN(capture_mark, "mark", mark_fields),
 	[CAPTURE_T_PART - OWN_FIRST] = OWN(capture_part, "part", part_fields),
 	[CAPTURE_T_ACCOUNT - OWN_FIRST] = OWN(capture_account, "account", account_fields),
-	[CAPTURE_T_TASK - OWN_FIRST] = OWN(capture_task, "task", task_fields),
+	[CAPTURE_T_TASK - OWN_FIRST] =
+		{
+			.len = sizeof(struct capture_task),
+			.event = "task",
+			.nr_fields = ARRAY_SIZE(task_fields),
+			.fields = task_fields,
+			.first_behind = 9,
+			.nr_behind = 2,
+		},
 };
 
 const struct record_desc *capture_class__find(unsigned int id)
@@ -148,12 +156,12 @@ static int64_t payload_size(const struct record_desc *desc, const char *payload,
 
 	if (room < desc->len)
 		return -EBADMSG;
-	for (unsigned int i = 0; i < desc->nr_fields && end >= 0; i++) {
-		const struct field *field = &desc->fields[i];
+	for (unsigned int i = 0; i < desc->nr_behind && end >= 0; i++) {
+		const struct field *field = &desc->fields[desc->first_behind + i];
 
 		if (field->use & FIELD_BLOBS)
 			end = blobs_end(payload, (size_t)end, room, fields__value(field, payload));
-		else if (field->use & FIELD_TAIL)
+		else
 			end += (int64_t)fields__value(field, payload);
 	}
 	/* A tail's length has 16 bits, and blobs follow no tail: nothing wraps, nothing was looked at. */

@@ -86,7 +86,8 @@ static inline char *packets__append(struct capture *capture, struct packets *pac
 
 	if (!at || end > capture->packet_bytes)
 		return packets__append_slowly(capture, packets, head, len);
-	memset(packets->buf + packets->at, 0, at - packets->at);
+	if (at != packets->at)
+		memset(packets->buf + packets->at, 0, at - packets->at);
 	memcpy(record, head, sizeof(*head));
 	packets->at = end;
 	packets->records++;

@@ -291,6 +291,7 @@ static const struct record_desc records[FIELDS_TYPES] = {
 		sizeof(struct weir_exec), WEIR_GROUP_PROCESS, "exec", { "exec" },
 		.flags_offset = offsetof(struct weir_exec, flags),
 		FIELDS(exec_fields),
+		.first_behind = 3, .nr_behind = 2,
 	},
 	[WEIR_T_EXIT] = {
 		sizeof(struct weir_exit), WEIR_GROUP_PROCESS, "exit", { "exit" },
@@ -303,18 +304,22 @@ static const struct record_desc records[FIELDS_TYPES] = {
 	[WEIR_T_CGROUP_MKDIR] = {
 		sizeof(struct weir_cgroup_mkdir), WEIR_GROUP_NONE, "cgroup_mkdir", { NULL },
 		FIELDS(cgroup_mkdir_fields),
+		.first_behind = 0, .nr_behind = 1,
 	},
 	[WEIR_T_CGROUP_ATTACH] = {
 		sizeof(struct weir_cgroup_attach), WEIR_GROUP_NONE, "cgroup_attach", { NULL },
 		FIELDS(cgroup_attach_fields),
+		.first_behind = 2, .nr_behind = 1,
 	},
 	[WEIR_T_SYS_ENTER] = {
 		sizeof(struct weir_sys_enter), WEIR_GROUP_SYS, "sys_enter", { NULL },
 		FIELDS(sys_enter_fields),
+		.first_behind = 5, .nr_behind = 1,
 	},
 	[WEIR_T_SYS_EXIT] = {
 		sizeof(struct weir_sys_exit), WEIR_GROUP_SYS, "sys_exit", { NULL },
 		FIELDS(sys_exit_fields),
+		.first_behind = 5, .nr_behind = 1,
 	},
 	[WEIR_T_SWITCH] = {
 		sizeof(struct weir_switch), WEIR_GROUP_SCHED, "sched_switch",

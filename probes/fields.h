@@ -58,6 +58,8 @@ struct record_desc {
 	uint16_t flags_offset; /* of the 32-bit flags that `cut` and `unread` look at */
 	uint16_t nr_fields;
 	const struct field *fields;
+	/* Which of the fields tell of bytes behind the fixed part: they stand together. */
+	uint8_t first_behind, nr_behind;
 };
 
 #define FIELDS_TYPES 23 /* enum weir_type stays below */

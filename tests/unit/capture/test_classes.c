@@ -105,6 +105,22 @@ static void check_cover(void *ctx, unsigned int id, const struct record_desc *de
 	++*(int *)ctx;
 }
 
+static void check_behind(void *ctx, unsigned int id, const struct record_desc *desc)
+{
+	for (unsigned int i = 0; i < desc->nr_fields; i++) {
+		bool is_behind = desc->fields[i].use & (FIELD_TAIL | FIELD_BLOBS);
+
+		assert_int_equal(is_behind, i >= desc->first_behind &&
+						    i < desc->first_behind + desc->nr_behind);
+	}
+}
+
+/* A record is sized by these fields alone. */
+static void test_what_stands_behind(void **state)
+{
+	capture_class__each(check_behind, NULL);
+}
+
 /* CTF has no way to pass over bytes. */
 static void test_all_bytes_are_described(void **state)
 {
@@ -184,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_no_such_class),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_all_bytes_are_described),
+		cmocka_unit_test(test_what_stands_behind),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_metadata_strings),
 		cmocka_unit_test(test_metadata_clock),
