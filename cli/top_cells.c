@@ -13,7 +13,9 @@
 #include <time.h>
 
 #define NSEC_PER_SEC 1000000000
-#define NAME_LEAST   12 /* columns that a name has at least */
+/* Columns that a name has at least. A path needs more, and its end says most. */
+#define NAME_LEAST   12
+#define PATH_LEAST   32
 
 struct row {
 	const struct top_table *table;
@@ -348,11 +350,16 @@ static bool is_there(const struct column *column, const struct top_view *view)
 	return column->by >> view->by & 1 && (!column->counters || view->counters);
 }
 
+static bool is_path(const struct top_view *view)
+{
+	return view->by == USAGE_BY_CGROUP || view->by == USAGE_BY_CONTAINER;
+}
+
 /* How much need a column may have: the most with which all that have no more fit. */
 static unsigned need_that_fits(const struct top_view *view, unsigned width)
 {
 	for (unsigned need = 16; need > 0; need--) {
-		unsigned sum = NAME_LEAST;
+		unsigned sum = is_path(view) ? PATH_LEAST : NAME_LEAST;
 
 		for (unsigned i = 0; i < N_COLUMNS; i++)
 			if (is_there(&columns[i], view) && columns[i].need <= need)
@@ -381,6 +388,17 @@ static void put_rest(char *out, size_t used, unsigned width, const char *text)
 		snprintf(out + used, room - used + 1, "%s", text);
 	else
 		out[room] = '\0';
+}
+
+/* "...scope/init": of what is too long, as much as fits. */
+static void keep_end(char *text, size_t room)
+{
+	size_t len = strlen(text);
+
+	if (len <= room || room < 4)
+		return;
+	memmove(text + 3, text + len - (room - 3), room - 3 + 1);
+	memcpy(text, "...", 3);
 }
 
 void top_cells__titles(const struct top_view *view, unsigned width, char out[TOP_LINE_MAX])
@@ -415,6 +433,8 @@ void top_cells__line(const struct top_table *table, const struct top_view *view,
 		used = put_cell(out, used, &columns[i], text[0] ? text : "-");
 	}
 	row_name(&row, text, sizeof(text));
+	if (view->by == USAGE_BY_CGROUP && used < width)
+		keep_end(text, width - used);
 	snprintf(name, sizeof(name), "%*s%s", (int)(2 * depth), "", text);
 	put_rest(out, used, width, name);
 }

@@ -256,6 +256,8 @@ void top_source__account(struct top_source *source, struct top_account *out)
 		out->pending += lane.pending;
 	}
 	weir_stream__ledger(source->live.stream, &ledger);
+	/* What is only known not to be more is as a rule none at all. */
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		out->life_lost += ledger.total.lost[cause];
+		if (ledger.total.bound[cause] == WEIR_BOUND_EXACT)
+			out->life_lost += ledger.total.lost[cause];
 }

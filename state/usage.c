@@ -184,15 +184,14 @@ static enum usage_state state_of(const struct leaving *how)
 static void leave(struct usage *usage, struct runner *runner, struct account *on,
 		  const struct leaving *how)
 {
-	struct usage_counts one = {0};
+	bool runnable = is_runnable(how);
 
-	if (is_runnable(how))
-		one.involuntary = 1;
-	else
-		one.voluntary = 1;
-	counts__add(&runner->account.total, &one);
-	if (on)
-		counts__add(&on->total, &one);
+	runner->account.total.voluntary += !runnable;
+	runner->account.total.involuntary += runnable;
+	if (on) {
+		on->total.voluntary += !runnable;
+		on->total.involuntary += runnable;
+	}
 	/* CPUs are read one after the other: an older switch away comes later. */
 	if (how->stamp_ns >= runner->left_ns) {
 		runner->left_ns = how->stamp_ns;
@@ -228,7 +227,7 @@ static void rename_slice(struct usage *usage, struct usage_cpu *cpu, uint64_t st
 
 static bool reading(const __u64 *count, unsigned int i)
 {
-	return count && count[i] != WEIR_LEAN_NO_COUNT;
+	return count[i] != WEIR_LEAN_NO_COUNT;
 }
 
 static uint64_t counter_difference(uint64_t now, uint64_t before)
@@ -337,7 +336,8 @@ static void lean_record(struct usage *usage, struct usage_cpu *cpu, const struct
 		return;
 	if (lean->flags & WEIR_LEAN_RENAMED)
 		rename_slice(usage, cpu, lean->stamp);
-	count_slice(cpu, owner_of(cpu), count);
+	if (count)
+		count_slice(cpu, owner_of(cpu), count);
 	lean_leave(usage, cpu, lean);
 	lean_enter(usage, cpu, lean);
 	usage->switches += lean->type == WEIR_T_LEAN_SWITCH;

@@ -44,6 +44,13 @@ static void count_unknown(struct runner *runner, struct account *on, uint64_t ns
 	}
 }
 
+static void count_moves(struct runner *runner, struct account *on, uint32_t moves)
+{
+	runner->account.total.migrations += moves;
+	if (on)
+		on->total.migrations += moves;
+}
+
 static bool make_room(struct waits *waits)
 {
 	uint32_t room = waits->room ? 2 * waits->room : FIRST_ROOM;
@@ -138,8 +145,7 @@ static void settle_chain(struct waits *waits, struct runner *runner, const struc
 	if (!known || (ns & DELAY_MASK) >= BACKWARDS) {
 		count_unknown(runner, on, 0);
 	} else {
-		runner->account.total.migrations += weir_lean__migrations(chain->first,
-									  runner->totals);
+		count_moves(runner, on, weir_lean__migrations(chain->first, runner->totals));
 		if (waits__is_hidden(waits, runner->totals_ns, chain->first_ns))
 			count_unknown(runner, on, ns);
 		else

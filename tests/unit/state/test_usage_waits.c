@@ -128,6 +128,7 @@ static void test_totals_of_before(void **state)
 /* From CPU 0 to 1, 0, 1 and 0, and CPU 0 is read first. */
 static void test_totals_of_two_cpus(void **state)
 {
+	const struct usage_snapshot *snapshot;
 	const struct usage_row *row;
 
 	(void)state;
@@ -145,9 +146,13 @@ static void test_totals_of_two_cpus(void **state)
 	leaves(1, 22, 0, 1, 3);
 	leaves(1, 40, 7, 0, 0);
 	leaves(1, 42, 0, 3, 31);
-	row = thread(take(60), 7);
+	snapshot = take(60);
+	row = thread(snapshot, 7);
 	assert_int_equal(row->now.wait_ns, 63);
 	assert_int_equal(row->now.migrations, 4);
+	/* A move is that of the CPU to which it was. */
+	assert_int_equal(snapshot->cpus[0].now.migrations, 2);
+	assert_int_equal(snapshot->cpus[1].now.migrations, 2);
 	assert_int_equal(row->delays->count, 6);
 	assert_int_equal(row->delays->max_ns, 32);
 	assert_int_equal(row->now.waits_unknown, 0);
