@@ -344,12 +344,15 @@ static bool is_full(const struct capture *c, const struct packets *p)
 
 void packets__close(struct capture *c, struct packets *p, uint64_t end_ns)
 {
-	int err = c->no_room ? -ENOSPC : 0;
+	int err;
 
 	if (!p->at && p->has_pending)
 		open_packet(c, p);
 	if (!p->at)
 		return;
+	/* With the empty ones before and behind it. */
+	c->before_write(c->owner, PACKETS_ALIGN8(p->at) + 2 * HEAD_BYTES);
+	err = c->no_room ? -ENOSPC : 0;
 	if (end_ns < p->end_ns)
 		end_ns = p->end_ns;
 	if (!err && p->fd < 0)

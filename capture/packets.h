@@ -29,11 +29,14 @@ struct capture {
 	uint64_t part_start_ns;
 	uint64_t position_ns;	 /* the greatest stamp of a header so far */
 	uint32_t selected_types; /* bit 1 << enum weir_type: the others were filtered, not lost */
-	bool no_room;		 /* nothing is to be written: too little of the disk is free */
-	int error;		 /* the first that a write met: -errno */
-	uint64_t part_bytes;	 /* written to files of this part */
-	uint64_t records;	 /* in packets that were written, all classes */
-	uint64_t bytes;		 /* in all */
+	/* So much is about to be written: makes room, or sets no_room, and then nothing is. */
+	void (*before_write)(void *owner, size_t bytes);
+	void *owner;
+	bool no_room;
+	int error;	     /* the first that a write met: -errno */
+	uint64_t part_bytes; /* written to files of this part */
+	uint64_t records;    /* in packets that were written, all classes */
+	uint64_t bytes;	     /* in all */
 	/* Records that were counted as delivered, and are lost. */
 	void (*lost)(void *ctx, uint32_t source, uint64_t records);
 	void *ctx;

@@ -45,6 +45,69 @@ struct writer {
 	bool dirty; /* something came since the last mark */
 };
 
+/* ---- what is kept ----------------------------------------------------------------------------- */
+
+static bool too_little_is_free(const struct writer *w, size_t bytes)
+{
+	struct statvfs fs;
+
+	if (!w->min_free_bytes || fstatvfs(w->capture.dir_fd, &fs))
+		return false;
+	return fs.f_bavail * fs.f_frsize < w->min_free_bytes + bytes;
+}
+
+static bool too_old(const struct writer *w)
+{
+	return w->max_age_ns && w->parts.nr &&
+	       w->parts.at[0].end_ns + w->max_age_ns < w->capture.position_ns;
+}
+
+static bool too_large(const struct writer *w, size_t bytes)
+{
+	return w->max_bytes && w->parts.bytes + w->capture.part_bytes + bytes > w->max_bytes;
+}
+
+static bool remove_oldest(struct writer *w)
+{
+	if (w->compressor && w->parts.nr)
+		compressor__forget(w->compressor, w->parts.at[0].number);
+	return parts__remove_oldest(&w->parts, w->capture.dir_fd);
+}
+
+static void count_compressed(struct writer *w)
+{
+	uint64_t saved;
+	uint32_t part;
+
+	while (w->compressor && compressor__done(w->compressor, &part, &saved))
+		parts__shrink(&w->parts, part, saved);
+}
+
+/*
+ * So much is about to be written: the oldest parts go. Where that is not enough for the disk, nothing
+ * is written; an open part that is larger than max_bytes by itself is, for it ends soon.
+ */
+static void keep_bounds(void *owner, size_t bytes)
+{
+	struct writer *w = owner;
+
+	count_compressed(w);
+	while ((too_old(w) || too_large(w, bytes) || too_little_is_free(w, bytes)) &&
+	       remove_oldest(w))
+		;
+	w->capture.no_room = too_little_is_free(w, bytes);
+}
+
+bool writer__part_is_full(const struct writer *w, uint64_t now_ns)
+{
+	if (w->max_bytes && w->capture.part_bytes >= w->max_bytes / PARTS_IN_SPAN)
+		return true;
+	if (w->compressor && w->capture.part_bytes >= COMPRESS_EVERY)
+		return true;
+	return w->max_age_ns && now_ns > w->capture.part_start_ns &&
+	       now_ns - w->capture.part_start_ns >= w->max_age_ns / PARTS_IN_SPAN;
+}
+
 /* ---- set up ----------------------------------------------------------------------------------- */
 
 static int make_uuid(uint8_t uuid[16])
@@ -95,6 +158,8 @@ static int set_up(struct writer *w, const struct writer_opts *opts)
 	int err;
 
 	w->capture.dir_fd = opts->dir_fd;
+	w->capture.before_write = keep_bounds;
+	w->capture.owner = w;
 	w->capture.packet_bytes = packet_bytes(metadata.nr_cpus);
 	w->capture.position_ns = opts->start_ns;
 	w->capture.selected_types = metadata.selected_types;
@@ -355,63 +420,6 @@ void writer__task(struct writer *w, const struct weir_seed *seed, const char *ex
 	w->dirty = true;
 }
 
-/* ---- what is kept ----------------------------------------------------------------------------- */
-
-static bool too_little_is_free(const struct writer *w)
-{
-	struct statvfs fs;
-
-	if (!w->min_free_bytes || fstatvfs(w->capture.dir_fd, &fs))
-		return false;
-	return fs.f_bavail * fs.f_frsize < w->min_free_bytes;
-}
-
-static bool too_old(const struct writer *w)
-{
-	return w->max_age_ns && w->parts.nr &&
-	       w->parts.at[0].end_ns + w->max_age_ns < w->capture.position_ns;
-}
-
-static bool too_large(const struct writer *w)
-{
-	return w->max_bytes && w->parts.bytes + w->capture.part_bytes > w->max_bytes;
-}
-
-static bool remove_oldest(struct writer *w)
-{
-	if (w->compressor && w->parts.nr)
-		compressor__forget(w->compressor, w->parts.at[0].number);
-	return parts__remove_oldest(&w->parts, w->capture.dir_fd);
-}
-
-static void count_compressed(struct writer *w)
-{
-	uint64_t saved;
-	uint32_t part;
-
-	while (w->compressor && compressor__done(w->compressor, &part, &saved))
-		parts__shrink(&w->parts, part, saved);
-}
-
-/* The oldest parts go; where that is not enough for the disk, nothing is written. */
-static void keep_bounds(struct writer *w)
-{
-	count_compressed(w);
-	while ((too_old(w) || too_large(w) || too_little_is_free(w)) && remove_oldest(w))
-		;
-	w->capture.no_room = too_little_is_free(w);
-}
-
-bool writer__part_is_full(const struct writer *w, uint64_t now_ns)
-{
-	if (w->max_bytes && w->capture.part_bytes >= w->max_bytes / PARTS_IN_SPAN)
-		return true;
-	if (w->compressor && w->capture.part_bytes >= COMPRESS_EVERY)
-		return true;
-	return w->max_age_ns && now_ns > w->capture.part_start_ns &&
-	       now_ns - w->capture.part_start_ns >= w->max_age_ns / PARTS_IN_SPAN;
-}
-
 /* ---- packets and parts ------------------------------------------------------------------------ */
 
 static void each_cpu(struct writer *w, uint64_t end_ns,
@@ -439,7 +447,6 @@ bool writer__flush(struct writer *w, uint64_t watermark_ns, enum weir_order orde
 {
 	if (!w->dirty)
 		return false;
-	keep_bounds(w);
 	each_cpu(w, watermark_ns, packets__close);
 	packets__close(&w->capture, w->tasks, watermark_ns);
 	write_mark(w, watermark_ns, order, false);
@@ -468,7 +475,6 @@ void writer__end_part(struct writer *w, uint64_t watermark_ns, enum weir_order o
 {
 	struct part part;
 
-	keep_bounds(w);
 	each_cpu(w, watermark_ns, packets__end_file);
 	packets__end_file(&w->capture, w->tasks, watermark_ns);
 	write_mark(w, watermark_ns, order, closed);
@@ -483,7 +489,7 @@ void writer__end_part(struct writer *w, uint64_t watermark_ns, enum weir_order o
 	if (w->compressor && !closed)
 		compressor__add(w->compressor, part.number);
 	w->capture.part_bytes = 0;
-	keep_bounds(w);
+	keep_bounds(w, 0);
 }
 
 void writer__stats(const struct writer *w, struct writer_stats *out)

@@ -464,7 +464,9 @@ static void test_max_bytes(void **state)
 		struct weir_event event = switch_event(stamp_ns, i % 2, (uint64_t)i);
 
 		record(&event);
-		if (i % 1000)
+		writer__stats(writer, &stats);
+		assert_true(stats.bytes <= limit);
+		if (i % 20000)
 			continue;
 		if (writer__part_is_full(writer, stamp_ns)) {
 			writer__end_part(writer, stamp_ns, WEIR_ORDER_EXACT, false);
@@ -472,8 +474,6 @@ static void test_max_bytes(void **state)
 		} else {
 			writer__flush(writer, stamp_ns, WEIR_ORDER_EXACT);
 		}
-		writer__stats(writer, &stats);
-		assert_true(stats.bytes <= limit);
 	}
 	end(stamp_ns);
 	writer__stats(writer, &stats);
