@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <weir/stream.h>
 
-#include "bench/sample.h"
+#include "measure/sample.h"
 #include "lean_ways.skel.h"
 #include "probes/lean.h"
 

@@ -7,8 +7,8 @@
  * bytes, in turns within one run, so that what else the machine does falls on all alike. Each reader
  * is checked first: every record once, in order where it promises order.
  */
-#include "bench/readers.h"
-#include "bench/sample.h"
+#include "measure/readers.h"
+#include "measure/sample.h"
 
 #include <err.h>
 #include <errno.h>

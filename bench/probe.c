@@ -7,9 +7,9 @@
  * that thread sees, interrupts included: CPU time a call beyond the same with the empty program,
  * median. All ways take turns. Each is checked to have sent what it should.
  */
-#include "bench/hook.h"
-#include "bench/perf_rings.h"
-#include "bench/sample.h"
+#include "measure/hook.h"
+#include "measure/perf_rings.h"
+#include "measure/sample.h"
 
 #include <bpf/bpf.h>
 #include <err.h>

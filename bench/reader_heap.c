@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A binary heap over the heads of the rings: the textbook's merge. */
-#include "bench/readers.h"
+#include "measure/readers.h"
 
 #include <err.h>
 #include <linux/bpf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Collect a pointer to every record, sort them all, deliver: what is quickly written. */
-#include "bench/readers.h"
+#include "measure/readers.h"
 
 #include <err.h>
 #include <linux/bpf.h>

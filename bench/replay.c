@@ -6,7 +6,7 @@
  * calls, by turns), then counts its events through the reader. Time is this thread's, and what the
  * kernel spends on its behalf is in it.
  */
-#include "sample.h"
+#include "measure/sample.h"
 
 #include "capture/feed.h"
 #include "capture/writer.h"

@@ -7,8 +7,8 @@
  * then, in a run of its own, the time from stamp to callback. `naps` is a thread that sleeps for a
  * millisecond again and again, and nothing else: what that costs on this machine.
  */
-#include "bench/hook.h"
-#include "bench/sample.h"
+#include "measure/hook.h"
+#include "measure/sample.h"
 
 #include <err.h>
 #include <errno.h>

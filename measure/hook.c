@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/hook.h"
+#include "measure/hook.h"
 
 #include <bpf/libbpf.h>
 #include <err.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/sample.h"
+#include "measure/sample.h"
 
 #include <err.h>
 #include <sched.h>

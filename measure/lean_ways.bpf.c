@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * lean.bpf.c - what the accounting probe is measured against, on the same hook: nothing, the stamp
+ * lean_ways.bpf.c - what the accounting probe is measured against, on the same hook: nothing, the stamp
  * alone, and the same record through a BPF ring buffer.
  */
 #include "bpf/weir.bpf.h"

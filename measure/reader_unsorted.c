@@ -3,7 +3,7 @@
  * What libbpf's ring_buffer__consume() does: ring by ring, each record to a callback, the consumer's
  * position stored behind each. No order between rings.
  */
-#include "bench/readers.h"
+#include "measure/readers.h"
 
 #include <err.h>
 #include <linux/bpf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/synth.h"
+#include "measure/synth.h"
 
 #include <err.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /*
  * readers.h - ways to read many rings, as a table of functions: weir's, and what one would do without.
  */
-#ifndef WEIR_BENCH_READERS_H
-#define WEIR_BENCH_READERS_H
+#ifndef WEIR_MEASURE_READERS_H
+#define WEIR_MEASURE_READERS_H
 
-#include "bench/synth.h"
+#include "measure/synth.h"
 
 #include <stdbool.h>
 
@@ -42,4 +42,4 @@ sample_fn sink__sample(bool checking);
 /* One record, looked at in full. */
 void sink__check(struct sink *sink, const struct synth_record *record);
 
-#endif /* WEIR_BENCH_READERS_H */
+#endif /* WEIR_MEASURE_READERS_H */

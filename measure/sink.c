@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/readers.h"
+#include "measure/readers.h"
 
 static int sample(void *ctx, void *data, size_t size)
 {

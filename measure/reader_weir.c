@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The library, through its public poll, on a clock that stands behind the last record. */
-#include "bench/readers.h"
+#include "measure/readers.h"
 
 #include "stream/memory.h"
 

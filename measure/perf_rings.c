@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/perf_rings.h"
+#include "measure/perf_rings.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -2,8 +2,8 @@
 /*
  * hook.h - the programs of probe.bpf.c, loaded, and a stream over their rings.
  */
-#ifndef WEIR_BENCH_HOOK_H
-#define WEIR_BENCH_HOOK_H
+#ifndef WEIR_MEASURE_HOOK_H
+#define WEIR_MEASURE_HOOK_H
 
 #include <weir/stream.h>
 
@@ -25,4 +25,4 @@ void hook__close(struct hook *hook);
 /* Its calls are sent from now on. */
 void hook__set_load(struct hook *hook, int load_tid);
 
-#endif /* WEIR_BENCH_HOOK_H */
+#endif /* WEIR_MEASURE_HOOK_H */

@@ -3,8 +3,8 @@
  * sample.h - repeated measurements of one thing. On a machine that others use too, the least of
  * them is what it costs; the median says how noisy the machine was.
  */
-#ifndef WEIR_BENCH_SAMPLE_H
-#define WEIR_BENCH_SAMPLE_H
+#ifndef WEIR_MEASURE_SAMPLE_H
+#define WEIR_MEASURE_SAMPLE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,4 +37,4 @@ static inline double sample__median(struct sample *sample)
 /* Keep this process on one CPU; it exits with a message when it can't. */
 void sample__pin(int cpu);
 
-#endif /* WEIR_BENCH_SAMPLE_H */
+#endif /* WEIR_MEASURE_SAMPLE_H */

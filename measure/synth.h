@@ -7,8 +7,8 @@
  * written again and again, so that each reader starts from the same bytes in the same state of the
  * caches: just written, in the order of time.
  */
-#ifndef WEIR_BENCH_SYNTH_H
-#define WEIR_BENCH_SYNTH_H
+#ifndef WEIR_MEASURE_SYNTH_H
+#define WEIR_MEASURE_SYNTH_H
 
 #include <weir/record.h>
 
@@ -63,4 +63,4 @@ void synth__fill(struct synth *synth);
 /* Go on to the next epoch, behind this one. */
 void synth__advance(struct synth *synth);
 
-#endif /* WEIR_BENCH_SYNTH_H */
+#endif /* WEIR_MEASURE_SYNTH_H */

@@ -3,8 +3,8 @@
  * perf_rings.h - perf buffers for bpf_perf_event_output(), one a CPU, emptied by forgetting what they
  * hold: the other road that records can take.
  */
-#ifndef WEIR_BENCH_PERF_RINGS_H
-#define WEIR_BENCH_PERF_RINGS_H
+#ifndef WEIR_MEASURE_PERF_RINGS_H
+#define WEIR_MEASURE_PERF_RINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,4 +32,4 @@ void perf_rings__open(struct perf_rings *rings, int map_fd, bool wake_each);
 size_t perf_rings__forget(struct perf_rings *rings);
 void perf_rings__close(struct perf_rings *rings);
 
-#endif /* WEIR_BENCH_PERF_RINGS_H */
+#endif /* WEIR_MEASURE_PERF_RINGS_H */
