@@ -5,11 +5,14 @@
 #include "cli/top.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define KTHREADD 2 /* the parent of all threads of the kernel */
 
 static const char *const sort_names[TOP_SORTS] = {
 	[TOP_SORT_TIME] = "cpu",	[TOP_SORT_TOTAL] = "total",
@@ -359,35 +362,47 @@ void top_table__free(struct top_table *table)
 	table->count = table->room = 0;
 }
 
+/* What a small file of a process's holds; "": it can't be read. */
+static void read_proc(uint32_t pid, const char *name, char *out, size_t size)
+{
+	char path[40];
+	ssize_t len = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = read(fd, out, size - 1);
+		close(fd);
+	}
+	out[len > 0 ? len : 0] = '\0';
+}
+
 static uint64_t rss_of(uint32_t pid)
 {
 	unsigned long size, resident = 0;
-	char path[32];
-	FILE *file;
+	char text[128];
 
-	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
-	file = fopen(path, "re");
-	if (!file)
+	read_proc(pid, "statm", text, sizeof(text));
+	if (sscanf(text, "%lu %lu", &size, &resident) != 2)
 		return 0;
-	if (fscanf(file, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
-	fclose(file);
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Threads of the kernel have no memory of their own. */
+static bool has_memory(const struct usage_row *row)
+{
+	return row->pid != KTHREADD && row->ppid != KTHREADD;
 }
 
 /* Nobody has told who that is. */
 static void ask_name(struct usage_row *row)
 {
-	char path[32];
-	FILE *file;
+	char text[WEIR_COMM_LEN + 1];
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", row->tid);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(row->comm, sizeof(row->comm), file))
-		row->comm[strcspn(row->comm, "\n")] = '\0';
-	fclose(file);
+	read_proc(row->tid, "comm", text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(row->comm, sizeof(row->comm), "%.*s", WEIR_COMM_LEN - 1, text);
 }
 
 void top_table__ask(struct top_table *table, size_t first, size_t count)
@@ -400,7 +415,7 @@ void top_table__ask(struct top_table *table, size_t first, size_t count)
 			continue;
 		if (!row->name[0] && !row->comm[0])
 			ask_name(row);
-		if (!line->rss_bytes)
+		if (!line->rss_bytes && has_memory(row))
 			line->rss_bytes = rss_of(row->pid);
 	}
 }
