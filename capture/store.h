@@ -25,7 +25,10 @@ struct store {
 int store__open(struct store *store, int dir, const char *name, bool compressed);
 void store__close(struct store *store);
 
-/* Up to `len` bytes from `offset` on. Fewer: there are no more, or those behind are damaged. Or -errno. */
+/*
+ * Up to `len` bytes from `offset` on, or -errno; fewer: there are no more. What can't be decompressed is
+ * zeros.
+ */
 ssize_t store__read(struct store *store, void *buf, size_t len, uint64_t offset);
 
 #endif /* WEIR_CAPTURE_STORE_H */
