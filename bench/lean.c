@@ -1,285 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * lean - what the accounting probe costs: a switch where it is attached, a record where it is read.
- *
- * Two threads on one CPU hand a byte to and fro. ns beyond an empty program on the same hook, by the
- * kernel's own count of how long BPF programs ran: least and median of several rounds, in which all
- * ways take turns. Beside it the reader's CPU time a record, with a consumer that looks at each. Each
- * way is checked to have sent all switches.
- */
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
+/* lean - what the accounting probe costs (measure/switches.h): least and median of several rounds. */
+#include "measure/switches.h"
+
 #include <err.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <weir/stream.h>
 
-#include "measure/sample.h"
-#include "lean_ways.skel.h"
-#include "probes/lean.h"
+#define TARGET_NS 80 /* of the accounting probe, a switch */
 
-#define RING_BYTES (1u << 22)
-#define BATCH	   8192u /* to and fro, between two looks at the rings */
-#define TARGET_NS  80	 /* of the accounting probe, a switch */
-
-enum way_id { EMPTY, STAMP, LANE, LANE_RAW, RING, WAYS };
-
-static struct way {
-	const char *name, *what;
-	struct sample run_ns, read_ns;
-} ways[WAYS] = {
-	[EMPTY] = {"empty", "an empty program; the others are what goes beyond it"},
-	[STAMP] = {"stamp", "the stamp alone"},
-	[LANE] = {"lane", "the accounting probe"},
-	[LANE_RAW] = {"lane_raw", "the same on a raw tracepoint"},
-	[RING] = {"ring", "the same record through a BPF ring buffer (weir.bpf.h)"},
-};
-
-struct bench {
-	struct lean_ways *skel;
-	struct weir_stream *stream; /* over the rings of `ring` */
-	struct lean *lean;	    /* of LANE and LANE_RAW, while they run */
-	uint64_t records, sum;
-	int cpu, to[2], fro[2];
+struct options {
+	int cpu;
 	unsigned rounds, batches;
 };
 
-static void *echo(void *ctx)
-{
-	struct bench *bench = ctx;
-	char byte;
-
-	while (read(bench->to[0], &byte, 1) == 1 && write(bench->fro[1], &byte, 1) == 1)
-		;
-	return NULL;
-}
-
-static void start_echo(struct bench *bench, pthread_t *thread)
-{
-	if (pipe(bench->to) || pipe(bench->fro))
-		err(1, "pipe");
-	errno = pthread_create(thread, NULL, echo, bench);
-	if (errno)
-		err(1, "a thread");
-}
-
-/* At least two switches each. */
-static void hand_over(struct bench *bench, unsigned times)
-{
-	char byte = 0;
-
-	for (unsigned i = 0; i < times; i++)
-		if (write(bench->to[1], &byte, 1) != 1 || read(bench->fro[0], &byte, 1) != 1)
-			err(1, "the pipes");
-}
-
-static void on_records(void *ctx, int cpu, const struct weir_record *first, size_t stride,
-		       size_t count)
-{
-	struct bench *bench = ctx;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct weir_lean *lean =
-			(const struct weir_lean *)((const char *)first + i * stride);
-
-		bench->sum += lean->stamp + lean->next_start_ns + lean->next_tid;
-	}
-	bench->records += count;
-}
-
-static void on_gap(void *ctx, int cpu, uint64_t from_ns, uint64_t to_ns, uint64_t lost)
-{
-	errx(1, "CPU %d: %lu records lost", cpu, lost);
-}
-
-static void on_watermark(void *ctx, int cpu, uint64_t watermark_ns, bool away)
-{
-}
-
-static const struct weir_lanes_reader reader = {on_records, on_gap, on_watermark};
-
-static int on_event(void *ctx, const struct weir_event *event)
-{
-	struct bench *bench = ctx;
-	const uint64_t *payload = event->data;
-
-	if (event->kind == WEIR_KIND_GAP)
-		errx(1, "records lost");
-	bench->records += event->kind == WEIR_KIND_RECORD;
-	bench->sum += event->stamp_ns + payload[0] + payload[1];
-	return 0;
-}
-
-static bool is_lane(enum way_id id)
-{
-	return id == LANE || id == LANE_RAW;
-}
-
-static void look(struct bench *bench, enum way_id id)
-{
-	int n = 0;
-
-	if (is_lane(id))
-		n = lean__poll(bench->lean, &reader, bench);
-	else if (id == RING)
-		n = weir_stream__poll(bench->stream, 0);
-	if (n < 0)
-		errx(1, "%s cannot be read: %s", ways[id].name, strerror(-n));
-}
-
-static bool switch_has_state(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -1;
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
-	bool has;
-
-	if (!type)
-		errx(1, "the type of sched_switch is not known");
-	type = btf__type_by_id(btf, btf__type_by_id(btf, type->type)->type);
-	has = btf_vlen(type) > 4;
-	btf__free(btf);
-	return has;
-}
-
-static void open_ways(struct bench *bench)
-{
-	const struct weir_ring_class class = {.name = "cpu", .ring_bytes = RING_BYTES};
-	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = on_event, .ctx = bench};
-	struct weir_rings_opts rings = {.sz = sizeof(rings), .classes = &class, .nr_classes = 1};
-	int cpus = libbpf_num_possible_cpus();
-
-	bench->skel = lean_ways__open();
-	if (!bench->skel || cpus < 0)
-		err(1, "the BPF object");
-	bench->skel->rodata->weir_nr_cpus = (uint32_t)cpus;
-	bench->skel->rodata->weir_switch_has_state = switch_has_state();
-	if (bpf_map__set_max_entries(bench->skel->maps.weir_rings, (uint32_t)cpus) ||
-	    bpf_map__set_max_entries(bench->skel->maps.weir_counters, (uint32_t)cpus + 1) ||
-	    lean_ways__load(bench->skel))
-		errx(1, "the BPF object cannot be loaded; it needs root");
-	rings.rings_fd = bpf_map__fd(bench->skel->maps.weir_rings);
-	rings.counters_fd = bpf_map__fd(bench->skel->maps.weir_counters);
-	rings.nr_cpus = (uint32_t)cpus;
-	bench->stream = weir_stream__new(&opts);
-	if (!bench->stream || weir_stream__add_rings(bench->stream, &rings))
-		errx(1, "the stream cannot be made");
-}
-
-static struct bpf_program *program_of(struct bench *bench, enum way_id id)
-{
-	if (id == EMPTY)
-		return bench->skel->progs.empty;
-	return id == STAMP ? bench->skel->progs.stamp : bench->skel->progs.ring;
-}
-
-static void attach_lean(struct bench *bench, bool raw)
-{
-	const struct lean_opts opts = {.raw = raw};
-	char why[512];
-
-	bench->lean = lean__open(&opts, why, sizeof(why));
-	if (!bench->lean || lean__attach(bench->lean, why, sizeof(why)))
-		errx(1, "%s", why);
-}
-
-static struct bpf_prog_info info_of(int fd)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
-		err(1, "what the kernel knows of a program");
-	return info;
-}
-
-struct count {
-	double run_ns;	/* a run */
-	double read_ns; /* a record */
-};
-
-/* Only what is read behind the batches counts for the reader: nothing of the load's. */
-static struct count measure(struct bench *bench, enum way_id id, int fd)
-{
-	struct bpf_prog_info before, after;
-	uint64_t read_ns = 0, records;
-
-	hand_over(bench, BATCH);
-	look(bench, id);
-	records = bench->records;
-	before = info_of(fd);
-	for (unsigned i = 0; i < bench->batches; i++) {
-		uint64_t begin_ns;
-
-		hand_over(bench, BATCH);
-		begin_ns = sample__cpu_ns();
-		look(bench, id);
-		read_ns += sample__cpu_ns() - begin_ns;
-	}
-	after = info_of(fd);
-	records = bench->records - records;
-	if (id >= LANE && records < 2ull * BATCH * bench->batches)
-		errx(1, "%s: %lu records of more switches", ways[id].name, records);
-	return (struct count){
-		.run_ns = (double)(after.run_time_ns - before.run_time_ns) /
-			  (double)(after.run_cnt - before.run_cnt),
-		.read_ns = records ? (double)read_ns / (double)records : 0,
-	};
-}
-
-static struct count run_lane(struct bench *bench, enum way_id id)
-{
-	struct count count;
-
-	attach_lean(bench, id == LANE_RAW);
-	count = measure(bench, id, lean__prog_fd(bench->lean));
-	lean__free(bench->lean);
-	bench->lean = NULL;
-	return count;
-}
-
-static struct count run_program(struct bench *bench, enum way_id id)
-{
-	struct bpf_program *program = program_of(bench, id);
-	struct bpf_link *link = bpf_program__attach(program);
-	struct count count;
-
-	if (!link)
-		err(1, "%s cannot be attached", ways[id].name);
-	count = measure(bench, id, bpf_program__fd(program));
-	bpf_link__destroy(link);
-	return count;
-}
-
-static void run_round(struct bench *bench)
-{
-	double empty_ns = 0;
-
-	for (int id = 0; id < WAYS; id++) {
-		struct count count = is_lane((enum way_id)id) ? run_lane(bench, (enum way_id)id)
-							      : run_program(bench, (enum way_id)id);
-
-		sample__add(&ways[id].run_ns, count.run_ns - empty_ns);
-		sample__add(&ways[id].read_ns, count.read_ns);
-		if (id == EMPTY)
-			empty_ns = count.run_ns;
-	}
-}
-
-static void print_table(void)
+static void print_table(struct switch_cost cost[SWITCH_WAYS])
 {
 	printf("%-10s %18s %22s\n", "way", "program, ns", "reader, ns a record");
-	for (int id = 0; id < WAYS; id++)
-		printf("%-10s %8.1f (%6.1f) %12.1f (%6.1f)  %s\n", ways[id].name,
-		       sample__min(&ways[id].run_ns), sample__median(&ways[id].run_ns),
-		       sample__min(&ways[id].read_ns), sample__median(&ways[id].read_ns),
-		       ways[id].what);
-	if (sample__median(&ways[LANE].run_ns) > TARGET_NS)
+	for (int id = 0; id < SWITCH_WAYS; id++)
+		printf("%-10s %8.1f (%6.1f) %12.1f (%6.1f)  %s\n", cost[id].name,
+		       sample__min(&cost[id].run_ns), sample__median(&cost[id].run_ns),
+		       sample__min(&cost[id].read_ns), sample__median(&cost[id].read_ns),
+		       cost[id].what);
+	if (sample__median(&cost[SWITCH_LANE].run_ns) > TARGET_NS)
 		printf("MISSED: %d ns a switch for the accounting probe\n", TARGET_NS);
 }
 
@@ -288,45 +31,31 @@ static void usage(void)
 	errx(2, "usage: lean [-c CPU] [-r ROUNDS] [-b BATCHES]");
 }
 
-static void parse(struct bench *bench, int argc, char **argv)
+static void parse(struct options *o, int argc, char **argv)
 {
 	int opt;
 
 	while ((opt = getopt(argc, argv, "c:r:b:")) != -1) {
 		if (opt == 'c')
-			bench->cpu = atoi(optarg);
+			o->cpu = atoi(optarg);
 		else if (opt == 'r')
-			bench->rounds = (unsigned)atoi(optarg);
+			o->rounds = (unsigned)atoi(optarg);
 		else if (opt == 'b')
-			bench->batches = (unsigned)atoi(optarg);
+			o->batches = (unsigned)atoi(optarg);
 		else
 			usage();
 	}
-	if (optind != argc || !bench->rounds || !bench->batches)
+	if (optind != argc || !o->rounds || !o->batches)
 		usage();
 }
 
 int main(int argc, char **argv)
 {
-	struct bench bench = {.rounds = 9, .batches = 2};
-	pthread_t thread;
-	int stats_fd;
+	struct options o = {.rounds = 9, .batches = 2};
+	struct switch_cost cost[SWITCH_WAYS];
 
-	parse(&bench, argc, argv);
-	sample__pin(bench.cpu);
-	open_ways(&bench);
-	start_echo(&bench, &thread);
-	/* kernel.bpf_stats_enabled, for as long as this is open. */
-	stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (stats_fd < 0)
-		err(1, "bpf_stats");
-	for (unsigned i = 0; i < bench.rounds; i++)
-		run_round(&bench);
-	print_table();
-	close(stats_fd);
-	close(bench.to[1]);
-	pthread_join(thread, NULL);
-	weir_stream__free(bench.stream);
-	lean_ways__destroy(bench.skel);
+	parse(&o, argc, argv);
+	switches__measure(cost, o.cpu, o.rounds, o.batches);
+	print_table(cost);
 	return 0;
 }

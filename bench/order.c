@@ -31,8 +31,6 @@ static const struct reader *const readers[READERS] = {
 #define TARGET_LARGE_NS 15.0
 #define SMALL_RECORDS	16384u
 
-#define CHECKED_POLLS 2
-
 struct list {
 	unsigned count, value[16];
 };
@@ -48,46 +46,6 @@ struct options {
 static bool chosen(const struct options *o, size_t reader)
 {
 	return !o->only || !strcmp(o->only, readers[reader]->name);
-}
-
-static void read_once(const struct reader *reader, void *state, struct synth *synth,
-		      struct sink *sink, struct sample *sample)
-{
-	uint64_t begin_ns, end_ns;
-
-	synth__fill(synth);
-	memset(sink, 0, sizeof(*sink));
-	begin_ns = sample__now_ns();
-	reader->read(state);
-	end_ns = sample__now_ns();
-	sample__add(sample, (double)(end_ns - begin_ns) / synth->shape.records);
-	if (sink->records != synth->shape.records || sink->sum != synth->sum)
-		errx(1, "%s: %lu records with sum %lu, not %u with %lu", reader->name,
-		     sink->records, sink->sum, synth->shape.records, synth->sum);
-	if (reader->sorted && sink->steps_back)
-		errx(1, "%s: %lu records out of order", reader->name, sink->steps_back);
-}
-
-/* `polls` epochs through all chosen readers; with each another one begins. */
-static void read_epochs(const struct options *o, struct synth *synth, unsigned polls, bool checking,
-			struct sample *samples)
-{
-	struct sink sink[READERS] = {0};
-	void *state[READERS];
-
-	for (size_t i = 0; i < READERS; i++)
-		state[i] = readers[i]->open(synth, &sink[i], checking);
-	for (unsigned poll = 0; poll < polls; poll++) {
-		for (size_t k = 0; k < READERS; k++) {
-			size_t i = (k + poll) % READERS;
-
-			if (chosen(o, i))
-				read_once(readers[i], state[i], synth, &sink[i], &samples[i]);
-		}
-		synth__advance(synth);
-	}
-	for (size_t i = 0; i < READERS; i++)
-		readers[i]->close(state[i]);
 }
 
 static void print_head(const struct options *o)
@@ -121,18 +79,15 @@ static void print_row(const struct options *o, const struct shape *shape, struct
 static void measure(const struct options *o, const struct shape *shape)
 {
 	unsigned polls = o->polls ? o->polls : shape->records > SMALL_RECORDS ? 9 : 101;
-	struct sample checked[READERS] = {0}, samples[READERS] = {0};
-	struct synth synth;
+	const struct reader *taken[READERS] = {0};
+	struct sample samples[READERS] = {0};
 
-	synth__make(&synth, shape);
-	read_epochs(o, &synth, CHECKED_POLLS, true, checked);
-	read_epochs(o, &synth, polls, false, samples);
+	for (size_t i = 0; i < READERS; i++)
+		taken[i] = chosen(o, i) ? readers[i] : NULL;
+	readers__measure(taken, READERS, shape, polls, samples);
 	print_row(o, shape, samples);
-	synth__free(&synth);
-	for (size_t i = 0; i < READERS; i++) {
-		sample__free(&checked[i]);
+	for (size_t i = 0; i < READERS; i++)
 		sample__free(&samples[i]);
-	}
 }
 
 static unsigned number(const char *text)

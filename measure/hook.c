@@ -17,24 +17,53 @@ static void load(struct hook *hook, uint32_t cpus)
 	hook->skel = skel;
 }
 
+static uint32_t possible_cpus(void)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 0)
+		errx(1, "how many CPUs there are is not known");
+	return (uint32_t)cpus;
+}
+
 void hook__open(struct hook *hook, int load_tid, size_t ring_bytes, weir_event_fn on_event,
 		void *ctx)
 {
 	const struct weir_ring_class class = {.name = "cpu", .ring_bytes = ring_bytes};
 	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = on_event, .ctx = ctx};
 	struct weir_rings_opts rings = {.sz = sizeof(rings), .classes = &class, .nr_classes = 1};
-	int cpus = libbpf_num_possible_cpus();
+	uint32_t cpus = possible_cpus();
 
-	if (cpus < 0)
-		errx(1, "how many CPUs there are is not known");
-	load(hook, (uint32_t)cpus);
+	load(hook, cpus);
 	hook__set_load(hook, load_tid);
 	rings.rings_fd = bpf_map__fd(hook->skel->maps.weir_rings);
 	rings.counters_fd = bpf_map__fd(hook->skel->maps.weir_counters);
-	rings.nr_cpus = (uint32_t)cpus;
+	rings.nr_cpus = cpus;
 	hook->stream = weir_stream__new(&opts);
 	if (!hook->stream || weir_stream__add_rings(hook->stream, &rings))
 		errx(1, "the stream cannot be made");
+}
+
+void hook__open_outside(struct hook *hook, enum weir_fence_kind fence, uint64_t grace_ns,
+			weir_event_fn on_event, void *ctx)
+{
+	struct weir_stream_opts opts = {.sz = sizeof(opts), .on_event = on_event, .ctx = ctx};
+	char why[256] = "";
+	struct weir_ringbuf_opts ring = {
+		.sz = sizeof(ring),
+		.name = "bare",
+		.fence = fence,
+		.grace_ns = grace_ns,
+		.lost_fd = -1,
+		.err = why,
+		.err_len = sizeof(why),
+	};
+
+	load(hook, possible_cpus());
+	ring.map_fd = bpf_map__fd(hook->skel->maps.bare);
+	hook->stream = weir_stream__new(&opts);
+	if (!hook->stream || weir_stream__add_ringbuf(hook->stream, &ring) < 0)
+		errx(1, "the stream cannot be made: %s", why);
 }
 
 void hook__close(struct hook *hook)

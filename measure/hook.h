@@ -5,7 +5,7 @@
 #ifndef WEIR_MEASURE_HOOK_H
 #define WEIR_MEASURE_HOOK_H
 
-#include <weir/stream.h>
+#include <weir/perf.h>
 
 #include "probe.skel.h"
 
@@ -20,6 +20,12 @@ struct hook {
  */
 void hook__open(struct hook *hook, int load_tid, size_t ring_bytes, weir_event_fn on_event,
 		void *ctx);
+/*
+ * The same, and a stream over the one ring of `ring_asks` instead: a program that somebody else wrote, whose
+ * records are proved by `fence`. grace_ns is for WEIR_FENCE_GRACE.
+ */
+void hook__open_outside(struct hook *hook, enum weir_fence_kind fence, uint64_t grace_ns,
+			weir_event_fn on_event, void *ctx);
 void hook__close(struct hook *hook);
 
 /* Its calls are sent from now on. */

@@ -13,6 +13,7 @@
 #define STRING_CLASS_SMALL 32
 #define STRING_CLASS_LARGE 64
 #define STRING_MAX	   4096
+#define FLOOD_TIMES_MAX	   16
 
 struct enter {
 	__u64 nr, args[6];
@@ -114,6 +115,13 @@ int BPF_PROG(ring_wakes, struct pt_regs *regs, long nr)
 	return is_load() ? send_bare(nr, BPF_RB_FORCE_WAKEUP) : 0;
 }
 
+/* As most programs do it: the kernel wakes a reader that has read all there was. */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(ring_asks, struct pt_regs *regs, long nr)
+{
+	return is_load() ? send_bare(nr, 0) : 0;
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(record, struct pt_regs *regs, long nr)
 {
@@ -191,6 +199,56 @@ int BPF_PROG(perf_output, struct pt_regs *regs, long nr)
 	record.rec.stamp = bpf_ktime_get_ns();
 	fill(&record.enter, nr);
 	bpf_perf_event_output(ctx, &perf_rings, BPF_F_CURRENT_CPU, &record, sizeof(record));
+	return 0;
+}
+
+/*
+ * More than one thread's calls, of one number, so that nothing but the load is sent; and each call so
+ * often: no loop of calls is as fast as several records in one.
+ */
+__u32 flood_tgid, flood_nr, flood_bytes, flood_times;
+
+static __always_inline bool is_flood(long nr)
+{
+	return nr == flood_nr && bpf_get_current_pid_tgid() >> 32 == flood_tgid;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(flood, struct pt_regs *regs, long nr)
+{
+	struct scratch *from;
+
+	if (!is_flood(nr) || !(from = scratch_here()))
+		return 0;
+	for (__u32 i = 0; i < FLOOD_TIMES_MAX && i < flood_times; i++) {
+		__u32 bytes = flood_bytes;
+
+		if (bytes > STRING_MAX)
+			return 0;
+		weir_emit(0, WEIR_TYPE_USER, &from->enter, bytes);
+	}
+	return 0;
+}
+
+/* The same through one ring of the kernel's for all CPUs, its loss counted here. */
+__u64 flood_lost;
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(flood_bare, struct pt_regs *regs, long nr)
+{
+	struct scratch *from;
+
+	if (!is_flood(nr) || !(from = scratch_here()))
+		return 0;
+	for (__u32 i = 0; i < FLOOD_TIMES_MAX && i < flood_times; i++) {
+		__u32 bytes = flood_bytes;
+
+		if (bytes > STRING_MAX)
+			return 0;
+		from->len = bpf_ktime_get_ns();
+		if (bpf_ringbuf_output(&bare, from, bytes + 16, 0))
+			__sync_fetch_and_add(&flood_lost, 1);
+	}
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #ifndef WEIR_MEASURE_READERS_H
 #define WEIR_MEASURE_READERS_H
 
+#include "measure/sample.h"
 #include "measure/synth.h"
 
 #include <stdbool.h>
@@ -41,5 +42,13 @@ typedef int (*sample_fn)(void *ctx, void *data, size_t size);
 sample_fn sink__sample(bool checking);
 /* One record, looked at in full. */
 void sink__check(struct sink *sink, const struct synth_record *record);
+
+/*
+ * ns a record of each reader over `polls` epochs of that shape, on the same bytes, by turns, so that
+ * what else the machine does falls on all alike. A NULL among the readers is left out. Each is checked
+ * first, every record once and in order where that is promised; exits with a message when it is not so.
+ */
+void readers__measure(const struct reader *const *reader, size_t count, const struct shape *shape,
+		      unsigned polls, struct sample *ns);
 
 #endif /* WEIR_MEASURE_READERS_H */
