@@ -247,7 +247,8 @@ static void check_gap(struct mix *m, const struct weir_event *e, struct mix_out 
 	s = &m->sources[e->source];
 	s->told[out->gap.cause] += out->gap.lost;
 	s->told_unknown[out->gap.cause] |= out->gap.bound == WEIR_BOUND_UNKNOWN;
-	if (out->gap.from_ns >= out->gap.to_ns || out->stamp_ns != out->gap.to_ns)
+	if ((out->gap.to_ns && out->gap.from_ns >= out->gap.to_ns) ||
+	    out->stamp_ns != out->gap.to_ns)
 		mix_oracle__fault(m,
 				  "G4: a gap of source %u, (%" PRIu64 ", %" PRIu64 "], at %" PRIu64,
 				  e->source, out->gap.from_ns, out->gap.to_ns, out->stamp_ns);
