@@ -3,6 +3,7 @@
 #ifndef WEIR_CLI_COMMANDS_H
 #define WEIR_CLI_COMMANDS_H
 
+int cmd_bench(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_record(int argc, char **argv);

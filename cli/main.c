@@ -20,6 +20,7 @@ static const struct {
 	{"info", cmd_info, "what a capture is: of what, when, how much, what it lost"},
 	{"top", cmd_top, "who has the CPUs, to the nanosecond, and who waits for them"},
 	{"verify", cmd_verify, "check a trace in JSON, or a capture: order, gaps, numbers"},
+	{"bench", cmd_bench, "what weir costs on this machine"},
 	{"doctor", cmd_doctor, "what this kernel and your rights allow, and the way out"},
 };
 

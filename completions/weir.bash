@@ -125,6 +125,8 @@ _weir_operand() {
 		_weir_reply "$word" "" < <(compgen -c -- "$word" | sort -u)
 	elif [[ $command == @(trace|record) ]] && declare -F _command_offset >/dev/null; then
 		_command_offset "$first"
+	elif [[ $command == bench ]]; then
+		_weir_reply "$word" "" < <(printf '%s\n' probe order latency throughput)
 	elif [[ $command != doctor && $command != top ]]; then
 		_weir_files "$word"
 	fi

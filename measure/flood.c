@@ -14,7 +14,7 @@
 
 #define FIRST_RATE  50000u
 #define HALVINGS    4
-#define KEEPS_UP    0.9 /* a load that makes less of its rate is at its end */
+#define GROWS	    1.1
 #define CATCH_UP_NS 1000000
 
 struct caller {
@@ -184,16 +184,19 @@ struct flood_result flood__search(struct flood *flood, const struct flood_shape 
 	struct flood_result best = {0}, result;
 	struct flood_shape at = *shape;
 	uint64_t good = 0, bad;
+	unsigned stalls = 0;
 
-	*limit = false;
-	for (at.rate = FIRST_RATE; !*limit; at.rate *= 2) {
+	/* A load that is at its end makes no more at twice the rate, nor at four times. */
+	for (at.rate = FIRST_RATE; stalls < 2; at.rate *= 2) {
 		result = flood__run(flood, &at, seconds);
 		if (result.lost)
 			break;
-		best = result;
+		stalls = result.delivered < GROWS * best.delivered ? stalls + 1 : 0;
+		if (result.delivered > best.delivered)
+			best = result;
 		good = at.rate;
-		*limit = result.produced < KEEPS_UP * (double)at.rate;
 	}
+	*limit = stalls == 2;
 	bad = at.rate;
 	for (int i = 0; i < HALVINGS && !*limit; i++) {
 		at.rate = good + (bad - good) / 2;

@@ -13,7 +13,7 @@ import textwrap
 
 import tree
 
-COMMANDS = ("trace", "record", "replay", "info", "top", "verify", "doctor")
+COMMANDS = ("trace", "record", "replay", "info", "top", "verify", "bench", "doctor")
 OPTION = re.compile(r"(?:-(\w), +)?--([\w-]+)( .+)?$")
 ITEM = re.compile(r"\.It (?:Fl (\w) , )?Fl -([\w-]+)( Ar .*)?$")
 
