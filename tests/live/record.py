@@ -306,8 +306,11 @@ class Parts(unittest.TestCase):
             ledger = capture.ledger()
             live.assert_account(self, ledger)
             self.assertEqual(os.stat(zstd).st_mode & 0o777, 0o700)
-            # What is left is a capture; and the whole is, once it is back.
+            # What is left is a capture; weir reads all of it, and others do once it is back.
             ctf.read_both(self, capture.dir)
+            status, out, said = live.run("verify", capture.dir)
+            self.assertEqual(status, 0, out + said)
+            self.assertIn(" 0 gaps, 0 lost, ", out + said)
             frames = {name: self.table(os.path.join(zstd, name)) for name in os.listdir(zstd)}
             self.assertTrue({"tasks.000001.zst", "weir.000001.zst"} <= set(frames))
             subprocess.run(["zstd", "-q", "-d", "--rm", "--output-dir-flat", capture.dir] +
