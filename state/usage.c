@@ -118,8 +118,8 @@ void usage__cpu(struct usage *usage, uint32_t cpu)
 
 /* ---- a CPU's open slice ----------------------------------------------------------------------- */
 
-/* What happened on this CPU in (from_ns, to_ns] is not known. */
-static void lose(struct usage *usage, struct usage_cpu *cpu, uint64_t from_ns, uint64_t to_ns)
+/* From there on it is not known who has this CPU. */
+static void let_go(struct usage_cpu *cpu, uint64_t from_ns)
 {
 	struct runner *runner = runner_of(cpu);
 
@@ -128,6 +128,12 @@ static void lose(struct usage *usage, struct usage_cpu *cpu, uint64_t from_ns, u
 	slices__lose(&cpu->slices, from_ns);
 	cpu->losses++;
 	cpu->counted = 0;
+}
+
+/* And switches are missing in (from_ns, to_ns]. */
+static void lose(struct usage *usage, struct usage_cpu *cpu, uint64_t from_ns, uint64_t to_ns)
+{
+	let_go(cpu, from_ns);
 	waits__lost(&usage->waits, from_ns, to_ns);
 }
 
@@ -321,9 +327,10 @@ static void check_chain(struct usage *usage, struct usage_cpu *cpu, const struct
 	bool hole = cpu->has_seq && lean->seq != cpu->next_seq && cpu->slices.of != SLICE_GAP;
 
 	usage->trouble.unseen += !!(lean->flags & WEIR_LEAN_UNSEEN);
-	if (hole || lean->flags & (WEIR_LEAN_UNSEEN | WEIR_LEAN_AWAY) ||
-	    lean->type == WEIR_T_LEAN_SEED)
+	if (hole || lean->flags & WEIR_LEAN_UNSEEN)
 		lose_slice(usage, cpu, lean->stamp);
+	else if (lean->flags & WEIR_LEAN_AWAY || lean->type == WEIR_T_LEAN_SEED)
+		let_go(cpu, cpu->slices.since_ns);
 	cpu->has_seq = true;
 	cpu->next_seq = lean->seq + 1;
 }
@@ -384,9 +391,9 @@ void usage__watermark(struct usage *usage, int id, uint64_t watermark_ns, bool a
 
 	if (!cpu)
 		return;
-	/* It went with its last switch, to the idle task. */
-	if (away)
-		lose_slice(usage, cpu, watermark_ns);
+	/* It went with its last switch, to the idle task; there have been none since. */
+	if (away && !cpu->away)
+		let_go(cpu, cpu->slices.since_ns);
 	cpu->away = away;
 	if (watermark_ns > cpu->watermark_ns)
 		cpu->watermark_ns = watermark_ns;

@@ -201,6 +201,33 @@ static void test_totals_over_a_gap(void **state)
 	assert_int_equal(row->now.waits_unknown, 1);
 }
 
+/* A CPU that is away switches to nobody: what others wait meanwhile is known. */
+static void test_away_hides_nothing(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	usage__begin(feed.usage, 1);
+	feed.start_ns[7] = 5;
+	feed__seed(&feed, 0, 1, 0);
+	feed__seed(&feed, 1, 1, 0);
+	leaves(1, 10, 7, 0, 0);
+	leaves(1, 20, 0, 0, 3);
+	usage__watermark(feed.usage, 0, 15, true);
+	usage__watermark(feed.usage, 0, 25, true);
+	leaves(1, 30, 7, 0, 0);
+	leaves(1, 40, 0, 0, 10);
+	row = thread(take(50), 7);
+	assert_int_equal(row->now.waits_unknown, 0);
+	assert_int_equal(row->delays->count, 2);
+	feed__switch(&feed, 0, 60, 0, 9, FEED_AWAY);
+	leaves(1, 65, 7, 0, 0);
+	leaves(1, 70, 0, 0, 30);
+	row = thread(take(80), 7);
+	assert_int_equal(row->now.waits_unknown, 0);
+	assert_int_equal(row->delays->max_ns, 20);
+}
+
 static void test_totals_wrap(void **state)
 {
 	const uint64_t most = (UINT64_C(1) << WEIR_LEAN_DELAY_BITS) - 1;
@@ -254,6 +281,7 @@ int main(void)
 		LEAN("totals of two CPUs", test_totals_of_two_cpus),
 		LEAN("totals settle later", test_totals_settle_later),
 		LEAN("totals over a gap", test_totals_over_a_gap),
+		LEAN("a CPU that is away hides nothing", test_away_hides_nothing),
 		LEAN("totals wrap", test_totals_wrap),
 		LEAN("totals under another name", test_totals_renamed),
 	};
