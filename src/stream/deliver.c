@@ -428,19 +428,27 @@ static size_t deliver_after_stop(struct weir_stream *s, const struct merge_run *
 	return i - from;
 }
 
+/*
+ * What has come out so far is out, though no watermark tells of it: what turns up behind the last of it
+ * is late.
+ */
+void stream__stop_here(struct weir_stream *s)
+{
+	stop_at(s, &s->last_out);
+}
+
 static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, int *err)
 {
 	size_t count = deliver_late(s, run, 0, count_late(s, run), err);
-	struct place last;
 
 	if (!*err)
 		count += deliver_after_stop(s, run, count, err);
 	if (!*err)
 		count += deliver_keys(s, run, count, run->count, 0, err);
-	if (*err && count) {
-		last = last_place(s, run, count);
-		stop_at(s, &last);
-	}
+	if (count)
+		s->last_out = last_place(s, run, count);
+	if (*err && count)
+		stream__stop_here(s);
 	return count;
 }
 
@@ -480,6 +488,8 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 			run.count = budget - *count;
 		/* What the callback did not want to see any more is not part of it. */
 		run.count = deliver_run(s, &run, &err);
+		if (run.count && run.count < due.total && *count + run.count == budget)
+			stream__stop_here(s);
 		lag__count(&s->lag, now_ns, &run);
 		if (run.count && run.count < due.total)
 			*limit_ns = just_before(merge_run__stamp_ns(&run, run.count - 1));

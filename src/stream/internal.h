@@ -263,7 +263,9 @@ struct weir_stream {
 	struct clock_offsets offsets; /* history of wall - stamp */
 	uint64_t t_ns, bound_ns; /* T of this poll, and the clock after the counters were read */
 	uint64_t start_ns, watermark_ns;
-	struct place stopped; /* the last event of a poll that the callback ended */
+	struct place last_out; /* the last record that was delivered */
+	struct place
+		stopped; /* where a poll ended before all that is below its watermark was out */
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */
@@ -334,6 +336,7 @@ int stream__last_round(struct weir_stream *s);
  * delivered_to_ns then tells how far that came. Events, or an error.
  */
 int stream__deliver(struct weir_stream *s, uint64_t limit_ns, size_t budget);
+void stream__stop_here(struct weir_stream *s);
 /* Deliver one event that is out of order, at once. */
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e);
 

@@ -55,6 +55,8 @@ static int flush_to(struct weir_stream *s, uint64_t limit_ns)
 {
 	int count = stream__deliver(s, limit_ns, SIZE_MAX);
 
+	/* By as much as the guard this is beyond the watermark. */
+	stream__stop_here(s);
 	return count < 0 ? count : 0;
 }
 
