@@ -138,6 +138,24 @@ static void w3_ends_among_equal_stamps(void **state)
 	mix__end(m);
 }
 
+/* W3, G1: one more of these turns up where nothing proves that none does: before them, so it is late. */
+static void w3_one_more_of_equal_stamps(void **state)
+{
+	struct mix *m = mix__new(&(struct mix_opts){.poll_budget = 2});
+	int i;
+
+	for (i = 0; i < 2; i++)
+		mix__add(m, &(struct mix_ring){.kind = MIX_PERF, .fence = WEIR_FENCE_GRACE});
+	mix__feed(m, "500#0 500#1 500#1 500#1");
+	mix__poll_at(m, 1000);
+	mix__expect(m, "500#0 500#1");
+	mix__feed(m, "500#0");
+	mix__poll_at(m, 1001);
+	mix__poll_at(m, 1002);
+	mix__expect(m, "500#0! 500#1 500#1");
+	mix__end(m);
+}
+
 /* W3, L1: gaps stand where they do, whatever the budget; flush and close know of none. */
 static void w3_gaps_and_flush(void **state)
 {
@@ -351,6 +369,7 @@ int main(void)
 		cmocka_unit_test(w2_fail),
 		cmocka_unit_test(w3_nothing_above_105),
 		cmocka_unit_test(w3_ends_among_equal_stamps),
+		cmocka_unit_test(w3_one_more_of_equal_stamps),
 		cmocka_unit_test(w3_gaps_and_flush),
 		cmocka_unit_test(w_interval),
 		cmocka_unit_test(batches),
