@@ -52,6 +52,8 @@ struct feed {
 	struct feed_end end;
 	bool has_wall;
 	struct capture_account *accounts; /* by told source; name[0] 0: none */
+	struct capture_account *others;	  /* of sources that are none here */
+	size_t nr_others;
 	/* By told source: records that were not selected, and are there all the same. */
 	uint64_t *kept;
 	/* And what gaps have told so far. */
@@ -175,21 +177,37 @@ static void tell_step(struct feed *f, struct lane *lane, const struct weir_recor
 		told__wall_offset(f->told, step.new_offset_ns);
 }
 
+/* A source without a file: nothing of it was recorded, or all of that is gone. */
+static void note_other(struct feed *f, const struct capture_account *account)
+{
+	struct capture_account *grown;
+
+	for (size_t i = 0; i < f->nr_others; i++)
+		if (f->others[i].ring == account->ring && f->others[i].cpu == account->cpu) {
+			f->others[i] = *account;
+			return;
+		}
+	grown = realloc(f->others, (f->nr_others + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	f->others = grown;
+	grown[f->nr_others++] = *account;
+}
+
 static void note_account(struct feed *f, const struct capture_account *account)
 {
-	size_t count;
-	const struct reader_stream *streams = reader__streams(f->reader, &count);
-
+	if (account->ring > CAPTURE_RING_CPU || account->cpu < 0)
+		return;
 	for (size_t i = 0; i < f->nr_lanes; i++) {
 		const struct lane *lane = &f->lanes[i];
-		int source = account->ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu;
+		const struct reader_stream *stream = stream_of(f, lane);
 
-		if (account->ring > CAPTURE_RING_CPU || account->cpu < 0)
-			return;
-		if (streams[lane->stream].kind == CAPTURE_CPU &&
-		    streams[lane->stream].instance == (uint32_t)account->cpu)
-			f->accounts[source] = *account;
+		if (stream->kind != CAPTURE_CPU || stream->instance != (uint32_t)account->cpu)
+			continue;
+		f->accounts[account->ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu] = *account;
+		return;
 	}
+	note_other(f, account);
 }
 
 static void note_mark(struct feed *f, const struct capture_mark *mark)
@@ -485,6 +503,26 @@ static void settle_account(struct feed *f, int source)
 	told__counts(f->told, source, &counts);
 }
 
+/* Of those without a file the sums are left, and stand with what is no CPU's. */
+static void settle_others(struct feed *f)
+{
+	struct told_counts counts = {0};
+
+	for (size_t i = 0; i < f->nr_others; i++) {
+		const struct capture_account *other = &f->others[i];
+
+		counts.filtered += other->filtered;
+		counts.self += other->self;
+		counts.unread += other->unread;
+		counts.failed += other->failed;
+		counts.stray += other->stray;
+		counts.lost[WEIR_LOST_BROKEN] += other->delivered;
+		for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
+			counts.lost[cause] += other->lost[cause];
+	}
+	told__counts(f->told, f->machine, &counts);
+}
+
 static bool is_whole(const struct feed *f)
 {
 	size_t count;
@@ -510,6 +548,7 @@ static void finish(struct feed *f)
 	for (int source = 0; source < f->machine; source++)
 		if (f->accounts[source].name[0])
 			settle_account(f, source);
+	settle_others(f);
 }
 
 int feed__step(struct feed *f)
@@ -698,6 +737,7 @@ void feed__free(struct feed *f)
 	}
 	free(f->lanes);
 	free(f->accounts);
+	free(f->others);
 	free(f->kept);
 	free(f->lost);
 	told__free(f->told);
