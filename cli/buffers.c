@@ -52,3 +52,12 @@ bool buffers__split(const struct command_def *command, uint64_t asked, struct bu
 	}
 	return true;
 }
+
+void buffers__share(struct buffers *buffers, bool probes_have_events)
+{
+	size_t page = (size_t)system_has(_SC_PAGESIZE);
+	size_t half = buffers->event_bytes / 2 > page ? buffers->event_bytes / 2 : page;
+
+	buffers->outside_bytes = probes_have_events ? half : buffers->event_bytes;
+	buffers->event_bytes = probes_have_events ? half : page;
+}

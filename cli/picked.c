@@ -54,6 +54,24 @@ bool picked__pids(const struct command_def *command, const struct option_list *w
 	return true;
 }
 
+bool picked__begin(struct picked *p, const uint32_t *pids, uint32_t count)
+{
+	p->pids = calloc(PIDS_MAX / 64, sizeof(*p->pids));
+	for (uint32_t i = 0; p->pids && i < count; i++)
+		set(p, pids[i], true);
+	return p->pids;
+}
+
+void picked__add(struct picked *p, uint32_t pid)
+{
+	set(p, pid, true);
+}
+
+bool picked__has(const struct picked *p, uint32_t pid)
+{
+	return has(p, pid);
+}
+
 void picked__free(struct picked *p)
 {
 	free(p->pids);

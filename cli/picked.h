@@ -26,6 +26,10 @@ struct picked {
 /* -p PID[,PID]. false: no number, or no memory, and that was said. */
 bool picked__pids(const struct command_def *command, const struct option_list *words,
 		  struct picked *picked);
+/* The same by number, and no other until more are added. false: no memory. */
+bool picked__begin(struct picked *picked, const uint32_t *pids, uint32_t count);
+void picked__add(struct picked *picked, uint32_t pid);
+bool picked__has(const struct picked *picked, uint32_t pid);
 void picked__free(struct picked *picked);
 
 /* Of each record, in stream order. */

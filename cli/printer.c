@@ -49,6 +49,8 @@ static void add_task(struct printer *printer, struct sink_event *item,
 
 	*task = NULL;
 	item->decoded = decoded;
+	if (decoded->is_raw)
+		return;
 	item->comm = decoded->comm;
 	if (!decoded->tid) {
 		snprintf(idle, WEIR_COMM_LEN, "swapper/%d", item->event->cpu);
@@ -79,18 +81,22 @@ static bool wanted(const struct printer *printer, const struct sink_event *item,
 int printer__record(struct printer *printer, const struct weir_event *event)
 {
 	struct weir_decoded decoded;
-	struct task_view view, *task = &view;
-	struct sink_event item;
-	char idle[WEIR_COMM_LEN];
 	int err;
 
 	if (!printer->sink->event && !printer->filter)
 		return 0;
 	err = probes__decode(event, &decoded);
-	if (err)
-		return err;
-	item = make_item(printer, event);
-	add_task(printer, &item, &decoded, idle, &task);
+	return err ? err : printer__decoded(printer, event, &decoded);
+}
+
+int printer__decoded(struct printer *printer, const struct weir_event *event,
+		     const struct weir_decoded *decoded)
+{
+	struct task_view view, *task = &view;
+	struct sink_event item = make_item(printer, event);
+	char idle[WEIR_COMM_LEN];
+
+	add_task(printer, &item, decoded, idle, &task);
 	if (!wanted(printer, &item, task, NULL, NULL))
 		return PRINTER_FILTERED;
 	if (printer->sink->event)

@@ -35,6 +35,10 @@ struct printer {
  */
 int printer__record(struct printer *printer, const struct weir_event *event);
 
+/* The same of one that somebody else has decoded. */
+int printer__decoded(struct printer *printer, const struct weir_event *event,
+		     const struct weir_decoded *decoded);
+
 /* A system call with both its halves. Returns as above. */
 int printer__call(struct printer *printer, const struct weir_call *call);
 

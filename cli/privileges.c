@@ -11,7 +11,8 @@
 #define BIT(cap) (1ull << (cap))
 
 static const uint64_t kept = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) |
-			     BIT(CAP_DAC_READ_SEARCH);
+			     BIT(CAP_DAC_READ_SEARCH) |
+			     BIT(CAP_IPC_LOCK); /* perf rings of CPUs that come */
 
 int privileges__drop(void)
 {

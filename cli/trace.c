@@ -13,6 +13,7 @@
 #include "cli/descriptors.h"
 #include "cli/open_calls.h"
 #include "cli/outputs.h"
+#include "cli/outside.h"
 #include "cli/printer.h"
 #include "cli/priority.h"
 #include "cli/privileges.h"
@@ -54,6 +55,7 @@ struct trace {
 	struct weir_stream *stream;
 	struct probes *probes;
 	struct cgroupfs *cgroupfs;
+	struct outside outside;
 	struct calls *calls; /* NULL: enter and exit are printed apart */
 	struct printer printer;
 	struct style style;
@@ -186,10 +188,8 @@ static bool selected(struct trace *t, const struct weir_event *event)
 	return !is_half_of_call(event) || !before_command(t, event);
 }
 
-static void print_record(struct trace *t, const struct weir_event *event)
+static void account_for(struct trace *t, const struct weir_event *event, int printed)
 {
-	int printed = enough(t) ? PRINTER_FILTERED : printer__record(&t->printer, event);
-
 	if (printed == PRINTER_FILTERED)
 		filter_out(t, event);
 	else if (printed)
@@ -198,12 +198,41 @@ static void print_record(struct trace *t, const struct weir_event *event)
 		count_printed(t);
 }
 
+static void print_record(struct trace *t, const struct weir_event *event)
+{
+	account_for(t, event, enough(t) ? PRINTER_FILTERED : printer__record(&t->printer, event));
+}
+
+static int decode_and_print(struct trace *t, const struct weir_event *event)
+{
+	struct weir_decoded decoded;
+	int err = outside__decode(&t->outside, event, t->printer.tasks, &decoded);
+
+	if (err)
+		return err == OUTSIDE_FILTERED ? PRINTER_FILTERED : err;
+	return printer__decoded(&t->printer, event, &decoded);
+}
+
+static void on_outside(struct trace *t, const struct weir_event *event)
+{
+	if (event->kind != WEIR_KIND_RECORD)
+		notice(t, event);
+	else
+		account_for(t, event, enough(t) ? PRINTER_FILTERED : decode_and_print(t, event));
+}
+
 static int on_event(void *ctx, const struct weir_event *event)
 {
 	struct trace *t = ctx;
+	struct weir_event own;
+	struct weir_gap own_gap;
 	bool wanted;
 	int err;
 
+	if (outside__owns(&t->outside, event, &own, &own_gap)) {
+		on_outside(t, &own);
+		return 0;
+	}
 	if (event->kind != WEIR_KIND_RECORD) {
 		notice(t, event);
 		err = t->calls ? calls__apply(t->calls, event) : 0;
@@ -211,8 +240,10 @@ static int on_event(void *ctx, const struct weir_event *event)
 			fdnames__apply(t->printer.fdnames, event);
 		return err;
 	}
-	if (event->type <= WEIR_T_LIFE_MAX)
+	if (event->type <= WEIR_T_LIFE_MAX) {
 		tasks__apply(t->printer.tasks, event);
+		outside__follow(&t->outside, event);
+	}
 	wanted = selected(t, event);
 	if (!wanted)
 		filter_out(t, event);
@@ -244,6 +275,25 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 
 /* ---- what the user asked for ------------------------------------------------------------------ */
 
+static bool select_events(struct trace *t)
+{
+	struct trace_options *opts = &t->opts;
+	const char *otherwise = trace_options__default_events(opts, t->has_command);
+	bool none = !opts->events.count;
+
+	t->outside.filter = opts->tracepoint_filter;
+	if (!outside__choose(&t->outside, &trace_command, &opts->events, &opts->maps))
+		return false;
+	/* Tracepoints or maps alone are all that is asked for. */
+	if (opts->events.count || (none && otherwise)) {
+		if (!selection__events(&trace_command, &opts->events, otherwise, &t->selection))
+			return false;
+	}
+	if (outside__is_used(&t->outside))
+		buffers__share(&t->buffers, t->selection.types >> (WEIR_T_LIFE_MAX + 1));
+	return true;
+}
+
 static bool check_options(struct trace *t)
 {
 	struct trace_options *opts = &t->opts;
@@ -259,9 +309,7 @@ static bool check_options(struct trace *t)
 	t->selection.string_limit = (uint32_t)opts->string_limit;
 	t->selection.has_uid = opts->filter.user;
 	t->selection.uid = opts->filter.uid;
-	return selection__events(&trace_command, &opts->events,
-				 trace_options__default_events(opts, t->has_command),
-				 &t->selection) &&
+	return select_events(t) &&
 	       selection__pids(&trace_command, &opts->pids, t->pids, &t->selection);
 }
 
@@ -418,6 +466,18 @@ static void say_start_failed(const char *why)
 		SAY("%s", why);
 }
 
+/* Last, since these are written as soon as they are there. */
+static bool connect_outside(struct trace *t)
+{
+	uint32_t command_pid = t->has_command ? (uint32_t)t->command.pid : 0;
+
+	if (!outside__select(&t->outside, &t->selection, command_pid))
+		return false;
+	if (t->selection.children)
+		outside__add_children(&t->outside, t->printer.tasks);
+	return outside__connect(&t->outside, t->stream, t->buffers.outside_bytes);
+}
+
 static bool start(struct trace *t)
 {
 	char err[512];
@@ -439,6 +499,8 @@ static bool start(struct trace *t)
 		return false;
 	}
 	look_at_processes(t);
+	if (!connect_outside(t))
+		return false;
 	priority__raise();
 	if (privileges__drop()) {
 		SAY("cannot give up privileges: %s", strerror(errno));
@@ -590,6 +652,7 @@ static void free_trace(struct trace *t)
 	command__abandon(&t->command);
 	out__free(t->printer.out);
 	probes__free(t->probes);
+	outside__free(&t->outside);
 	calls__free(t->calls);
 	fdnames__free(t->printer.fdnames);
 	counts__free(t->printer.counts);
@@ -666,6 +729,8 @@ int cmd_trace(int argc, char **argv)
 	if (operand < 0)
 		return status;
 	if (t.opts.list) {
+		if (operand < argc)
+			return outside__list(&trace_command, argv + operand);
 		selection__list();
 		return EXIT_OK;
 	}

@@ -18,7 +18,14 @@ static const struct option_def trace_options[] = {
 	 "of one group (a colon claims the rest: -e sys:openat,close);\n"
 	 "! in front takes away (-e 'sys:!futex,!%memory'); repeat -e to\n"
 	 "mix; --list shows all. Default: process; with -p or COMMAND\n"
-	 "process,signal,sys"},
+	 "process,signal,sys. tp:GROUP:NAME is a tracepoint of the kernel's,\n"
+	 "* stands for anything: -e 'tp:block:*,tp:sched:sched_switch'"},
+	{0, "filter", OPTION_STRING, AT(tracepoint_filter), "EXPR",
+	 "of these tracepoints, only where EXPR holds for their fields, as\n"
+	 "the kernel has it: 'nr_sector > 8 && rwbs ~ \"*W*\"'"},
+	{0, "map", OPTION_LIST, AT(maps), "PIN[:stamp=OFFSET][:clock=NAME]",
+	 "show the records of another program's pinned perf event array or\n"
+	 "ring buffer, as bytes; a ring buffer's have their stamp at OFFSET"},
 	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...",
 	 "only these processes, and those that they fork from now on;\n"
 	 "ends when the last of them has"},
@@ -30,7 +37,9 @@ static const struct option_def trace_options[] = {
 	 "on a terminal, also the processes that weir descends from (shell,\n"
 	 "terminal, sshd): they are left out, or showing a line would be\n"
 	 "the next line"},
-	{0, "list", OPTION_FLAG, AT(list), NULL, "print every event with its arguments, and end"},
+	{0, "list", OPTION_FLAG, AT(list), NULL,
+	 "print every event with its arguments, and end; of tracepoints\n"
+	 "those that are named: --list 'tp:sched:*'"},
 	{0, "comm", OPTION_LIST, AT(filter.comms), "GLOB",
 	 "only of threads whose name matches; repeat for more"},
 	{0, "container", OPTION_STRING, AT(filter.container), "ID",
@@ -129,6 +138,8 @@ const char *trace_options__default_events(const struct trace_options *opts, bool
 {
 	if (opts->summary_only)
 		return "sys";
+	if (opts->maps.count && !has_command && !opts->pids.count)
+		return NULL;
 	return has_command || opts->pids.count || opts->summary ? "process,signal,sys" : "process";
 }
 

@@ -9,7 +9,8 @@
 #include "cli/options.h"
 
 struct trace_options {
-	struct option_list events, pids;
+	struct option_list events, pids, maps;
+	const char *tracepoint_filter;
 	const char *output, *format, *ledger, *time, *color;
 	uint64_t duration_ns, max_events, buffer, string_limit;
 	struct filter filter;
@@ -27,7 +28,7 @@ bool trace_options__is_json(const struct trace_options *opts);
 /* Are system calls counted, so that there is a table? */
 bool trace_options__counts(const struct trace_options *opts);
 
-/* What -e means when there is none. */
+/* What -e means when there is none; NULL: nothing. */
 const char *trace_options__default_events(const struct trace_options *opts, bool has_command);
 
 #endif /* WEIR_CLI_TRACE_OPTIONS_H */

@@ -291,6 +291,7 @@ static void begin(struct weir_decoded *out, const struct record_desc *desc)
 	out->has_args = true;
 	out->has_ret = false;
 	out->ret = 0;
+	out->is_raw = false;
 }
 
 int probes__decode(const struct weir_event *event, struct weir_decoded *out)

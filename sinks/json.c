@@ -415,19 +415,38 @@ static void container(struct out *out, const struct sink_event *se)
 		string_member(out, ",\"container\":", se->container, strlen(se->container));
 }
 
+/* Bytes of which nothing is known. */
+static void raw_members(struct out *out, const struct weir_decoded *d)
+{
+	const uint8_t *bytes = d->raw;
+	uint32_t i;
+
+	out__str(out, ",\"len\":");
+	out__u64(out, d->raw_len);
+	out__str(out, ",\"hex\":\"");
+	for (i = 0; i < d->raw_len; i++)
+		out__used(out, put_byte(out__room(out, 2), bytes[i]));
+	out__char(out, '"');
+}
+
 static void record(struct out *out, const struct sink_event *se)
 {
 	const struct weir_decoded *d = se->decoded;
 	char *p;
 
 	head(out, se);
-	task(out, se);
+	if (!d->is_raw)
+		task(out, se);
 	string_member(out, ",\"event\":", d->name, strlen(d->name));
 	if (d->group == WEIR_GROUP_SYS)
 		syscall_members(out, d);
 	source(out, se);
 	p = PUT(out__room(out, FIXED_MAX), ",\"seq\":");
 	out__used(out, put_u64(p, se->event->seq));
+	if (d->is_raw) {
+		raw_members(out, d);
+		return;
+	}
 	args(out, d);
 	container(out, se);
 }

@@ -426,6 +426,8 @@ void text__head(struct out *out, const struct sink_event *se)
 	p = put_when(out__room(out, SECONDS_MAX + 2 + COLUMN_MAX + 1), style, se);
 	out__used(out, put_cpu(p, style, se->event->cpu));
 	text__paint(out, TEXT_PLAIN);
+	if (se->decoded->is_raw)
+		return;
 	p = put_known_task(out__room(out, TASK_MAX + 1), se,
 			   style ? at_most(style->task_width) : 0);
 	*p++ = ' ';

@@ -235,6 +235,24 @@ static void migrated(struct out *out, const struct weir_decoded *d)
 	value(out, d, "dest_cpu");
 }
 
+/* map:events 20: 257e0000 00000000 ..., in groups of four bytes as they lie there. */
+static void raw(struct out *out, const struct weir_decoded *d)
+{
+	const uint8_t *bytes = d->raw;
+
+	text__paint(out, TEXT_NAME);
+	text__word(out, d->name);
+	text__paint(out, TEXT_PLAIN);
+	out__char(out, ' ');
+	out__u64(out, d->raw_len);
+	out__char(out, ':');
+	for (uint32_t i = 0; i < d->raw_len; i++) {
+		if (i % 4 == 0)
+			out__char(out, ' ');
+		out__used(out, put_byte(out__room(out, 2), bytes[i]));
+	}
+}
+
 static void anything(struct out *out, const struct weir_decoded *d)
 {
 	text__paint(out, TEXT_NAME);
@@ -272,6 +290,8 @@ void text__record(struct out *out, const struct sink_event *se)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(kinds[i].name, d->name))
 			sentence = kinds[i].sentence;
+	if (d->is_raw)
+		sentence = raw;
 	text__head(out, se);
 	sentence(out, d);
 	text__container(out, se);

@@ -123,6 +123,13 @@ struct weir_decoded {
 	bool has_args;	     /* false: an exit alone, whose arguments nobody has seen */
 	bool has_ret;	     /* a call that returned: ret */
 	int64_t ret;	     /* result, or -errno */
+	/*
+	 * A record of other people's, of which nothing is known: bytes, of no thread and without
+	 * arguments.
+	 */
+	bool is_raw;
+	const void *raw;
+	uint32_t raw_len;
 	uint32_t nargs;
 	struct weir_arg args[WEIR_ARGS_MAX];
 };

@@ -34,8 +34,8 @@ struct weir_perf_event {
 	/*
 	 * The caller's to fill in: size, type, config, how often to sample, and what else is special
 	 * about it. Completed here: IDENTIFIER, TID, TIME and CPU (for tracepoints and BPF output
-	 * RAW, too, and a period of 1), sample_id_all, the stream's clock, when to wake, write_backward
-	 * and `disabled`.
+	 * RAW, too, and a period of 1; for tracepoints PERIOD), sample_id_all, the stream's clock,
+	 * when to wake, write_backward and `disabled`.
 	 */
 	const struct perf_event_attr *attr;
 	const char *tracepoint; /* "sched:sched_switch" */

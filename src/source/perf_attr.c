@@ -197,6 +197,12 @@ int perf_attr__complete(struct source_perf_event *event, const struct weir_perf_
 		if (!attr->sample_period)
 			attr->sample_period = 1;
 	}
+	/*
+	 * Some tracepoints count more than themselves: sched_stat_runtime the ns that a task ran. One
+	 * that does not ask for the period gets a sample for each ns, until perf stops it.
+	 */
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	err = judge(event, shape, reason);
 	if (err)
 		return err;
