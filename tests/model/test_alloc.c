@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "mix.h"
 #include "model.h"
 
 static int open_descriptors(void)
@@ -178,11 +179,114 @@ static void every_allocation_fails_from_there(void **state)
 		run_once(nth, true, &run, &ignored);
 }
 
+/* --- The same of rings of others --- */
+
+static int try_add_outside(struct mix *m, const struct mix_ring *how, int *failed)
+{
+	int rc = mix__try_add(m, how);
+
+	if (rc != -ENOMEM)
+		return rc;
+	assert_true(alloc__has_refused());
+	++*failed;
+	return mix__try_add(m, how);
+}
+
+static struct mix *make_outside(int *failed)
+{
+	static const struct mix_opts opts = {.label = "refused memory"};
+	struct mix *m = mix__try_new(&opts);
+	int i;
+
+	if (!m) {
+		assert_true(errno == ENOMEM || errno == EMFILE);
+		++*failed;
+		m = mix__try_new(&opts);
+	}
+	for (i = 0; m && i < 4; i++) {
+		const struct mix_ring how = {.kind = (enum mix_kind)(i % 3), .counted = true};
+
+		if (try_add_outside(m, &how, failed) < 0) {
+			mix__free(m);
+			return NULL;
+		}
+	}
+	return m;
+}
+
+/* Rings that fill while a ticket takes long, loss, broken records. What can't be copied out is held. */
+static void drive_outside(struct mix *m)
+{
+	const uint64_t broken[3] = {99 | 24ull << 48};
+	int i;
+
+	for (i = 0; i < 900; i++) {
+		struct mix_source *s = &m->sources[i % 4];
+
+		m->grace.least_ns = i % 300 > 150 ? 3000 : 0;
+		mix__pass(m, 10);
+		if (s->numbered)
+			sim__put_now(s->numbered, 8);
+		else
+			out__put_now(s->outside, 8 + (uint32_t)i % 50);
+		if (i % 60 == 7)
+			out__refuse(m->sources[1].outside, 2);
+		if (i == 500)
+			assert_true(out__put_raw(m->sources[1].outside, broken, 24));
+		if (i % 20 == 19)
+			mix__poll(m);
+	}
+}
+
+static uint64_t run_outside(uint64_t nth, bool from_there, int *failed, uint64_t *to_make)
+{
+	size_t blocks = alloc__live_blocks();
+	int descriptors = open_descriptors(), rc = -ENOMEM;
+	uint64_t attempts;
+	struct mix *m;
+
+	*failed = 0;
+	alloc__refuse(nth, from_there);
+	m = make_outside(failed);
+	*to_make = alloc__attempts();
+	if (m) {
+		/* The broken one stands in no log. */
+		m->blind = true;
+		drive_outside(m);
+		rc = mix__close(m);
+	}
+	attempts = alloc__attempts();
+	alloc__refuse(0, false);
+	if (!from_there)
+		assert_int_equal(rc, 0);
+	mix__free(m);
+	assert_int_equal(alloc__live_blocks(), blocks);
+	assert_int_equal(open_descriptors(), descriptors);
+	return attempts;
+}
+
+/* Adding says so and has changed nothing; all the rest goes on without, and the sum closes. */
+static void outside_every_allocation_fails(void **state)
+{
+	uint64_t to_make, ignored, nth, n;
+	int failed;
+
+	n = run_outside(0, false, &failed, &to_make);
+	assert_int_equal(failed, 0);
+	assert_true(to_make > 10 && n > to_make);
+	for (nth = 1; nth <= n; nth++) {
+		run_outside(nth, false, &failed, &ignored);
+		assert_int_equal(failed, nth <= to_make);
+		run_outside(nth, true, &failed, &ignored);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_allocation_fails_once),
 		cmocka_unit_test(every_allocation_fails_from_there),
+		cmocka_unit_test(outside_every_allocation_fails),
 	};
 	int r = cmocka_run_group_tests_name("model: refused memory", tests, NULL, NULL);
 
