@@ -392,7 +392,7 @@ void usage__watermark(struct usage *usage, int id, uint64_t watermark_ns, bool a
 	if (!cpu)
 		return;
 	/* It went with its last switch, to the idle task; there have been none since. */
-	if (away && !cpu->away)
+	if (away && cpu->slices.of != SLICE_GAP)
 		let_go(cpu, cpu->slices.since_ns);
 	cpu->away = away;
 	if (watermark_ns > cpu->watermark_ns)
