@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CPUS	     2
+#define CPUS	     2 /* unless said otherwise */
+#define CPUS_MAX     4096
 #define STEP_NS	     200
 #define FLUSH_EVENTS 4000000 /* 0.8 s of such events */
 
@@ -75,7 +76,7 @@ static void on_lost(void *ctx, uint32_t source, uint64_t records)
 	die("a record could not be written", ENOSPC);
 }
 
-static struct writer *new_writer(const char *dir, uint64_t start_ns)
+static struct writer *new_writer(const char *dir, uint64_t start_ns, uint32_t cpus)
 {
 	const struct metadata metadata = {
 		.boot_id = "00000000-0000-0000-0000-000000000000",
@@ -84,7 +85,7 @@ static struct writer *new_writer(const char *dir, uint64_t start_ns)
 		.release = "0",
 		.version = "0",
 		.command = "bench/replay",
-		.nr_cpus = CPUS,
+		.nr_cpus = cpus,
 		.selected_types = UINT32_MAX,
 	};
 	struct writer_opts opts = {.metadata = &metadata, .start_ns = start_ns, .lost = on_lost};
@@ -97,23 +98,23 @@ static struct writer *new_writer(const char *dir, uint64_t start_ns)
 	return writer__new(&opts);
 }
 
-static void make(const char *dir, uint64_t events)
+static void make(const char *dir, uint64_t events, uint32_t cpus)
 {
-	uint64_t stamp_ns = 1000000000, seq[CPUS] = {0};
-	struct writer *writer = new_writer(dir, stamp_ns);
+	uint64_t stamp_ns = 1000000000, *seq = calloc(cpus, sizeof(*seq));
+	struct writer *writer = new_writer(dir, stamp_ns, cpus);
 	union payload payload;
 
-	if (!writer)
+	if (!writer || !seq)
 		die(dir, errno);
 	writer__begin_part(writer, 0);
 	for (uint64_t i = 0; i < events; i++) {
 		/* A few of one CPU, then of another, as a machine has it. */
-		uint32_t cpu = (i / 7 + i / 31) % CPUS;
+		uint32_t cpu = (i / 7 + i / 31) % cpus;
 		struct weir_event event = {
 			.stamp_ns = stamp_ns += STEP_NS,
 			.seq = seq[cpu]++,
 			.data = &payload,
-			.source = CPUS + cpu,
+			.source = cpus + cpu,
 			.cpu = (int32_t)cpu,
 			.type = types[i % 4],
 		};
@@ -126,6 +127,7 @@ static void make(const char *dir, uint64_t events)
 	}
 	writer__end_part(writer, stamp_ns, WEIR_ORDER_EXACT, true);
 	writer__free(writer);
+	free(seq);
 }
 
 /* ---- reading it ------------------------------------------------------------------------------- */
@@ -176,14 +178,18 @@ static void measure(const char *dir, uint64_t expected)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "make")) {
-		make(argv[2], strtoull(argv[3], NULL, 10));
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "make")) {
+		uint32_t cpus = argc == 5 ? (uint32_t)strtoul(argv[4], NULL, 10) : CPUS;
+
+		if (!cpus || cpus > CPUS_MAX)
+			die(argv[4], ERANGE);
+		make(argv[2], strtoull(argv[3], NULL, 10), cpus);
 		return 0;
 	}
 	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "count")) {
 		measure(argv[2], argc == 4 ? strtoull(argv[3], NULL, 10) : 0);
 		return 0;
 	}
-	fprintf(stderr, "usage: replay make DIR EVENTS | replay count DIR [EVENTS]\n");
+	fprintf(stderr, "usage: replay make DIR EVENTS [CPUS] | replay count DIR [EVENTS]\n");
 	return 2;
 }

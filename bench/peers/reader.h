@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* reader.h - the record of reader.bpf.c. */
+#ifndef WEIR_BENCH_PEERS_READER_H
+#define WEIR_BENCH_PEERS_READER_H
+
+#include <linux/types.h>
+
+enum peer_what { PEER_ENTER, PEER_EXIT, PEER_SWITCH };
+
+struct peer_event {
+	__u64 stamp, pid_tgid, what, a, b;
+	__u32 cpu, unused;
+	char comm[16];
+};
+
+#endif /* WEIR_BENCH_PEERS_READER_H */
