@@ -181,7 +181,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const struct weir_stream_opts opts = {
-		.sz = sizeof(opts), .on_event = on_event, .on_watermark = on_watermark};
+		.sz = sizeof(opts),
+		.on_event = on_event,
+		.on_watermark = on_watermark,
+		/* So little that what waits has to be joined and given up; and an input takes less time. */
+		.memory_bytes = 1 << 16};
 	const struct weir_clock clock = {.now_ns = clock_ns};
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
 	struct weir_stream *stream;

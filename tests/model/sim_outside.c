@@ -188,7 +188,7 @@ void out_ring__poison(struct out_ring *ring)
 {
 	uint64_t tail = __atomic_load_n(out_ring__consumer(ring), __ATOMIC_ACQUIRE);
 
-	if (tail - ring->poisoned > ring->size)
+	if (ring->threads || tail - ring->poisoned > ring->size)
 		return;
 	if (ring->kind == OUT_RINGBUF)
 		sim_buffer__poison(&ring->buffer, ring->poisoned, tail);

@@ -97,6 +97,7 @@ struct out_ring {
 	uint64_t nunpublished, unpublished_cap;
 	uint64_t reserves, published, discarded, refused;
 	uint64_t poisoned;
+	bool threads; /* the reader is another one, and gives back at any time: never poison */
 };
 
 /* IDENTIFIER, TID, TIME, CPU and RAW of <linux/perf_event.h>. */

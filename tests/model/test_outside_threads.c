@@ -15,11 +15,7 @@
 #include "mix.h"
 #include "model.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define RECORDS 20000
-#else
-#define RECORDS 300000
-#endif
+#define RECORDS 200000
 
 #define WRITERS 3
 
@@ -154,6 +150,7 @@ static void add_ring(struct weir_stream *stream, const struct perf_layout *layou
 	w->grace.sim = &w->sim;
 	w->ring = out_ring__new(&w->sim, &w->grace, perf ? OUT_PERF : OUT_RINGBUF, i, (int)i, size);
 	assert_non_null(w->ring);
+	w->ring->threads = true;
 	memory = (struct weir_memory_outside){
 		.name = w->ring->name,
 		.cpu = (int)i,
