@@ -374,29 +374,42 @@ static void open_packet(struct feed *f, struct lane *lane)
 	walk_on(f, lane);
 }
 
+/* Records that may come, of whichever ring each is. */
+static size_t room_of(const struct feed *f, const struct lane *lane)
+{
+	size_t life = told__room(f->told, lane->life), cpu = told__room(f->told, lane->cpu);
+
+	return life < cpu ? life : cpu;
+}
+
 static bool has_room(const struct feed *f, const struct lane *lane)
 {
-	return told__room(f->told, lane->life) && told__room(f->told, lane->cpu);
+	return room_of(f, lane) > 0;
+}
+
+static void tell_next(struct feed *f, struct lane *lane, bool is_notes)
+{
+	const struct weir_record *rec = lane->next;
+
+	if (rec->stamp > lane->place_ns)
+		lane->place_ns = rec->stamp;
+	if (is_notes)
+		take_note(f, lane, rec);
+	else if (rec->type == CAPTURE_T_GAP)
+		tell_gap(f, lane, rec);
+	else
+		tell_record(f, lane, rec, lane->next_size);
+	walk_on(f, lane);
 }
 
 /* As many records as there is room for. */
 static void tell_records(struct feed *f, struct lane *lane)
 {
 	bool is_notes = stream_of(f, lane)->kind == CAPTURE_NOTES;
+	size_t room = room_of(f, lane);
 
-	while (lane->is_open && has_room(f, lane)) {
-		const struct weir_record *rec = lane->next;
-
-		if (rec->stamp > lane->place_ns)
-			lane->place_ns = rec->stamp;
-		if (is_notes)
-			take_note(f, lane, rec);
-		else if (rec->type == CAPTURE_T_GAP)
-			tell_gap(f, lane, rec);
-		else
-			tell_record(f, lane, rec, lane->next_size);
-		walk_on(f, lane);
-	}
+	while (lane->is_open && room--)
+		tell_next(f, lane, is_notes);
 }
 
 static uint64_t just_before(uint64_t stamp_ns)

@@ -4,6 +4,7 @@
 #include "capture/classes.h"
 #include "capture/crc.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define HEAD	  sizeof(struct capture_packet)
@@ -54,6 +55,40 @@ struct packet_walk packet__walk(const void *packet)
 	};
 }
 
+/* The payloads that most records have, without what may follow; 0: a type that is asked about. */
+static const uint8_t plain[32] = {
+	[WEIR_T_FORK] = sizeof(struct weir_fork),
+	[WEIR_T_EXIT] = sizeof(struct weir_exit),
+	[WEIR_T_SYS_ENTER] = sizeof(struct weir_sys_enter),
+	[WEIR_T_SYS_EXIT] = sizeof(struct weir_sys_exit),
+	[WEIR_T_SWITCH] = sizeof(struct weir_switch),
+	[WEIR_T_WAKEUP] = sizeof(struct weir_wakeup),
+	[WEIR_T_MIGRATE] = sizeof(struct weir_migrate),
+	[WEIR_T_SIGNAL_GENERATE] = sizeof(struct weir_signal),
+	[WEIR_T_SIGNAL_DELIVER] = sizeof(struct weir_signal),
+};
+
+_Static_assert(offsetof(struct weir_sys_enter, blobs) == offsetof(struct weir_sys_exit, blobs),
+	       "one look tells whether strings follow");
+
+static bool has_blobs(const struct weir_record *rec)
+{
+	return (rec->type == WEIR_T_SYS_ENTER || rec->type == WEIR_T_SYS_EXIT) &&
+	       ((const struct weir_sys_exit *)(const void *)(rec + 1))->blobs;
+}
+
+/* -EBADMSG where the class's own description would say so, too. */
+static int64_t size_of(const struct weir_record *rec, size_t room, enum capture_stream stream)
+{
+	size_t size = rec->type < sizeof(plain) ? plain[rec->type] : 0;
+
+	if (__builtin_expect(size && size <= room && stream == CAPTURE_CPU && !has_blobs(rec), 1))
+		return (int64_t)size;
+	if (!capture_class__in_stream(rec->type, stream))
+		return -EBADMSG;
+	return capture_class__size(rec->type, rec + 1, room);
+}
+
 enum packet_step packet__next(struct packet_walk *walk, const struct weir_record **record)
 {
 	size_t room = (size_t)(walk->end - walk->at);
@@ -66,8 +101,8 @@ enum packet_step packet__next(struct packet_walk *walk, const struct weir_record
 		return PACKET_BROKEN;
 	if (rec->stamp < walk->last_ns || rec->stamp > walk->end_ns)
 		return PACKET_BROKEN;
-	size = capture_class__size(rec->type, rec + 1, room - sizeof(*rec));
-	if (size < 0 || !capture_class__in_stream(rec->type, walk->stream))
+	size = size_of(rec, room - sizeof(*rec), walk->stream);
+	if (size < 0)
 		return PACKET_BROKEN;
 	walk->last_ns = rec->stamp;
 	walk->size = (uint32_t)size;

@@ -194,7 +194,8 @@ static int list_files(struct reader *r)
 	for (size_t i = 0; i < r->nr_streams; i++)
 		qsort(r->streams[i].files, r->streams[i].nr_files, sizeof(struct reader_file),
 		      by_part);
-	qsort(r->streams, r->nr_streams, sizeof(*r->streams), by_kind);
+	if (r->nr_streams)
+		qsort(r->streams, r->nr_streams, sizeof(*r->streams), by_kind);
 	return err;
 }
 

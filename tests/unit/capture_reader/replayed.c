@@ -23,13 +23,23 @@ static void check_order(const struct replayed *r, const struct weir_event *event
 	}
 }
 
+static struct replayed_event *next_event(struct replayed *r)
+{
+	if (r->count == r->room) {
+		r->room = r->room ? 2 * r->room : 64;
+		r->events = realloc(r->events, r->room * sizeof(*r->events));
+		assert_non_null(r->events);
+	}
+	memset(&r->events[r->count], 0, sizeof(*r->events));
+	return &r->events[r->count];
+}
+
 static int on_event(void *ctx, const struct weir_event *event)
 {
 	struct replayed *r = ctx;
-	struct replayed_event *kept = &r->events[r->count];
+	struct replayed_event *kept = next_event(r);
 	struct weir_source_info info;
 
-	assert_true(r->count < REPLAYED_MAX);
 	if (!event->mark)
 		check_order(r, event);
 	kept->event = *event;
@@ -77,7 +87,6 @@ void replayed__take(struct replayed *r, const char *path, uint64_t from_ns, uint
 	int more;
 
 	memset(r, 0, sizeof(*r));
-	r->events = calloc(REPLAYED_MAX, sizeof(*r->events));
 	reader = reader__open(path, err, sizeof(err));
 	assert_string_equal(err, "");
 	assert_non_null(reader);

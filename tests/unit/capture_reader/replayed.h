@@ -9,8 +9,6 @@
 
 #include "capture/feed.h"
 
-#define REPLAYED_MAX 20000
-
 struct replayed_event {
 	struct weir_event event; /* data is gone */
 	struct weir_gap gap;
@@ -21,7 +19,7 @@ struct replayed_event {
 
 struct replayed {
 	struct replayed_event *events;
-	size_t count, records, gaps, late;
+	size_t count, room, records, gaps, late;
 	uint64_t watermark_ns;
 	struct weir_ledger ledger;
 	struct feed_end end;
