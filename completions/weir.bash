@@ -56,10 +56,30 @@ _weir_reply() {
 	done
 }
 
+# tp:GROUP:NAME, from the folders of tracefs, which are there for root alone.
+_weir_tracepoints() {
+	local word=$1 events=/sys/kernel/tracing/events item before
+
+	item=${word##*[,!]}
+	item=${item#tp:}
+	before=${word%"$item"}
+	if [[ $item == *:* ]]; then
+		events+=/${item%%:*}
+		before+=${item%%:*}:
+	fi
+	_weir_reply "$word" "$before" < <(cd "$events" 2>/dev/null && printf '%s\n' */ | tr -d /)
+	compopt -o nospace 2>/dev/null
+}
+
 # GROUP, %CLASS, GROUP:NAME and lists of them.
 _weir_events() {
 	local weir=$1 word=$2 last group
 
+	last=${word##*[,!]}
+	if [[ $last == tp:* ]]; then
+		_weir_tracepoints "$word"
+		return
+	fi
 	last=${word##*[,:!]}
 	_weir_ask "$weir" trace --list
 	if [[ $word == *:* ]]; then
@@ -71,7 +91,8 @@ _weir_events() {
 	else
 		_weir_reply "$word" "${word%"$last"}" \
 			< <(cut -d : -f 1 <<<"$_weir_text" | sort -u
-			    _weir_classes sys)
+			    _weir_classes sys
+			    echo tp:)
 	fi
 	compopt -o nospace 2>/dev/null
 }
@@ -113,7 +134,7 @@ _weir_complete_value() {
 	--time) _weir_reply "$word" "" < <(printf '%s\n' wall mono delta none) ;;
 	--color) _weir_reply "$word" "" < <(printf '%s\n' auto always never) ;;
 	-u | --uid) _weir_reply "$word" "" < <(compgen -u -- "$word") ;;
-	--output | --ledger | --replay | -P | --path | --cgroup) _weir_files "$word" ;;
+	--output | --ledger | --replay | --map | -P | --path | --cgroup) _weir_files "$word" ;;
 	esac
 }
 

@@ -69,6 +69,14 @@ class Offers(unittest.TestCase):
         self.assertEqual(offered("trace -e sys:openat,!renameat2"), ["openat,!renameat2"])
         self.assertEqual(offered("trace -e signal:open"), [])
 
+    @unittest.skipUnless(os.access("/sys/kernel/tracing/events", os.R_OK), "tracefs is not ours")
+    def test_tracepoints(self):
+        """From tracefs, behind whatever stands before them."""
+        self.assertIn("sched", offered("trace -e tp:sch"))
+        self.assertEqual(offered("trace -e tp:sched:sched_swit"), ["sched_switch"])
+        self.assertEqual(offered("trace -e process,!tp:sched:sched_swit"), ["sched_switch"])
+        self.assertEqual(offered("trace -e tp:no_such_group:"), [])
+
     def test_words_of_options(self):
         self.assertEqual(offered("trace -f j"), ["json"])
         self.assertEqual(offered("trace --time d"), ["delta"])

@@ -103,6 +103,11 @@ class Offers(unittest.TestCase):
             self.assertEqual({word for word in offered(f"{command} --") if word.startswith("--")},
                              names)
 
+    @unittest.skipUnless(os.access("/sys/kernel/tracing/events", os.R_OK), "tracefs is not ours")
+    def test_tracepoints(self):
+        self.assertIn("sched", offered("trace -e tp:sch"))
+        self.assertIn("sched_switch", offered("trace -e process,tp:sched:sched_sw"))
+
     def test_groups_and_classes(self):
         self.assertLessEqual({"process", "sched", "signal", "sys", "%file"},
                              set(offered("trace -e ")))
