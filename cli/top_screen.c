@@ -569,9 +569,6 @@ static void view_key(struct top_screen *screen, int key)
 	case '1':
 		screen->no_meters = !screen->no_meters;
 		break;
-	case KEY_CTRL_L:
-		clearok(curscr, TRUE);
-		break;
 	default:
 		break;
 	}
@@ -580,9 +577,11 @@ static void view_key(struct top_screen *screen, int key)
 /* false: that was the end. */
 static bool on_key(struct top_screen *screen, int key)
 {
-	screen->message[0] = '\0';
-	if (key == KEY_RESIZE)
+	if (key == KEY_CTRL_L)
+		clearok(curscr, TRUE);
+	if (key == KEY_CTRL_L || key == KEY_RESIZE)
 		return true;
+	screen->message[0] = '\0';
 	if (screen->asking) {
 		answer_key(screen, key);
 		return true;

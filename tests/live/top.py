@@ -4,11 +4,17 @@
 gap; and each process has the time that its parent is told."""
 import collections
 import contextlib
+import fcntl
 import json
 import os
+import pty
+import re
+import select
 import signal
+import struct
 import sys
 import tempfile
+import termios
 import unittest
 
 import cases
@@ -327,6 +333,164 @@ class Schema(unittest.TestCase):
                 self.assertEqual(top.stop(), 0)
                 top.validate(self)
                 self.assertTrue(top.reports())
+
+
+REDRAW = "\x0c"
+
+
+class Screen:
+    """`weir top` on a terminal of its own."""
+
+    def __init__(self, *args, rows=24, columns=80, **environ):
+        self.terminal, self.inside = pty.openpty()
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.inside)
+        self.text = ""
+        self.said = tempfile.TemporaryFile()
+        self.child = live.subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", live.WEIR, "top", "-d", "0.2"] + live.words(args),
+            stdin=self.inside, stdout=self.inside, stderr=self.said,
+            env={**os.environ, "TERM": "xterm", **environ})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        os.close(self.terminal)
+        os.close(self.inside)
+        self.said.close()
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def key(self, keys):
+        os.write(self.terminal, keys.encode())
+
+    def read(self):
+        while select.select([self.terminal], [], [], 0)[0]:
+            self.text += os.read(self.terminal, 65536).decode(errors="replace")
+
+    def wait_for(self, pattern):
+        """Until that has been drawn, behind what was there before."""
+        def is_there():
+            self.read()
+            return re.search(pattern, self.text)
+
+        live.wait_until(pattern, is_there)
+        self.text = ""
+
+    def end(self, keys=None, signum=None):
+        """(status, what was said, is the terminal as it was?)"""
+        if keys:
+            self.key(keys)
+        if signum:
+            self.child.send_signal(signum)
+
+        def has_ended():
+            self.read()
+            return self.child.poll() is not None
+
+        live.wait_until("ended", has_ended)
+        self.said.seek(0)
+        return (self.child.returncode, self.said.read().decode(),
+                termios.tcgetattr(self.inside) == self.before)
+
+
+class Terminal(unittest.TestCase):
+    def assert_ended(self, screen, **how):
+        status, said, restored = screen.end(**how)
+        self.assertEqual(status, 0, said)
+        self.assertIn("switches: produced", said)
+        self.assertTrue(restored)
+        # The screen that was there before is there again.
+        self.assertIn("\x1b[?1049l", screen.text)
+
+    def test_keys(self):
+        """Each does something, and q ends it."""
+        with Screen() as screen:
+            screen.wait_for("sorted by cpu")
+            screen.key("h")
+            screen.wait_for("any key: back")
+            screen.key(" ")
+            for keys, shows in (("N", "sorted by pid"), ("M", "sorted by rss"),
+                                ("T", "total"), ("P", "cpu"), ("R", "least first"),
+                                (">", "total"), ("<", "cpu"), ("i", "without idle"),
+                                ("i", "rows"), ("H", "thread"), ("b", "cgroup"),
+                                ("b", "container"), ("b", "user"), ("b", "by cpu|CPU 0"),
+                                ("b", "COMMAND"), ("fpython\n", "only with"), ("f\n", "rows"),
+                                ("uroot\n", "of one user"), ("u\n", "rows"),
+                                ("uno-such-user\n", "no such user"), ("/python\n", "."),
+                                ("/moon on a stick\n", "there is none"), ("d0.05\n", "at least"),
+                                ("d0.3\n", "rows"), (" ", "FROZEN"), (" ", "sorted"),
+                                ("\x1b[6~", "."), ("\x1b[B", "."), ("V", "."), ("1", ".")):
+                # All of the screen: otherwise what has changed is all that is drawn.
+                screen.key(keys + REDRAW)
+                screen.wait_for(shows)
+            self.assert_ended(screen, keys="q")
+
+    def test_signals(self):
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with Screen() as screen:
+                screen.wait_for("sorted by cpu")
+                self.assert_ended(screen, signum=signum)
+
+    def test_count(self):
+        with Screen("-n", 2) as screen:
+            self.assert_ended(screen)
+
+    def test_sizes(self):
+        """From nearly nothing to a wall."""
+        with Screen(rows=24, columns=80) as screen:
+            screen.wait_for("sorted by cpu")
+            for rows, columns in ((3, 10), (10, 40), (60, 250), (1, 1), (24, 80)):
+                screen.resize(rows, columns)
+                screen.child.send_signal(signal.SIGWINCH)
+                screen.wait_for(".")
+            screen.key(REDRAW)
+            screen.wait_for("sorted")
+            self.assert_ended(screen, keys="q")
+
+    def test_colors(self):
+        color = re.compile(r"\x1b\[(\d+;)*3[0-7](;\d+)*m")
+        with Screen() as screen:
+            screen.wait_for(color)
+            self.assert_ended(screen, keys="q")
+        for environ, args in (({"NO_COLOR": "1"}, ()), ({}, ("--color", "never"))):
+            with Screen(*args, **environ) as screen:
+                live.wait_until("a screen", lambda: screen.read() or "sorted" in screen.text)
+                self.assertIsNone(color.search(screen.text))
+                self.assert_ended(screen, keys="q")
+
+    def test_unknown_terminal(self):
+        with Screen(TERM="moon") as screen:
+            status, said, restored = screen.end()
+            self.assertEqual((status, restored), (1, True))
+            self.assertIn("'moon'", said)
+
+
+class Names(unittest.TestCase):
+    def test_hostile(self):
+        """M4: a name with bytes that a terminal would obey, and that JSON can't have."""
+        name = b"\xff\xfe\"\\\n\x1b[31m"
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            path = os.path.join(folder.encode(), name)
+            os.symlink(os.path.join(live.LOADS, "busy"), path)
+            with live.subprocess.Popen([path, "short", "1", "1"], stdin=live.subprocess.PIPE,
+                                       stdout=live.subprocess.PIPE) as load:
+                load.stdout.readline()
+                status, text, _ = live.run("top", "-b", "-n", 1, "-d", 0.2, "-p", load.pid)
+                self.assertEqual(status, 0)
+                self.assertIn("\\xff\\xfe", text)
+                self.assertIn("\\x0a\\x1b[31m", text)
+                self.assertNotIn("\x1b", text)
+                status, text, _ = live.run("top", "--json", "-n", 1, "-d", 0.2, "-p", load.pid)
+                row, = (row for row in json.loads(text)["rows"] if row["kind"] == "tasks")
+                self.assertEqual(row["name"], "\\xff\\xfe\"\\\\\n\x1b[31m")
+                load.stdin.write(b"\n")
+                load.communicate()
 
 
 class Options(unittest.TestCase):
