@@ -477,7 +477,7 @@ class Names(unittest.TestCase):
         name = b"\xff\xfe\"\\\n\x1b[31m"
         with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
             path = os.path.join(folder.encode(), name)
-            os.symlink(os.path.join(live.LOADS, "busy"), path)
+            os.symlink(os.path.abspath(os.path.join(live.LOADS, "busy")), path)
             with live.subprocess.Popen([path, "short", "1", "1"], stdin=live.subprocess.PIPE,
                                        stdout=live.subprocess.PIPE) as load:
                 load.stdout.readline()
