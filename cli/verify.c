@@ -267,19 +267,6 @@ static bool read_syscall(struct json_object *object, char *why, size_t len)
 	return true;
 }
 
-/* A record of another program's: all its bytes. */
-static bool read_bytes(struct json_object *object, char *why, size_t len)
-{
-	struct json_object *hex = get(object, "hex");
-	uint64_t bytes;
-
-	if (!get_u64(get(object, "len"), &bytes))
-		return wrong(why, len, "len", "a number");
-	if (!is_string(hex) || (uint64_t)json_object_get_string_len(hex) != 2 * bytes)
-		return wrong(why, len, "hex", "a string of two digits for each byte");
-	return true;
-}
-
 static bool read_record(struct json_object *object, struct judge_line *line, const char *event,
 			char *why, size_t len)
 {
@@ -288,9 +275,8 @@ static bool read_record(struct json_object *object, struct judge_line *line, con
 		return wrong(why, len, "source", "a name");
 	if (!line->has_seq)
 		return wrong(why, len, "seq", "a number");
-	if (!strncmp(event, "map:", 4))
-		return read_bytes(object, why, len);
-	if (!has_type(get(object, "args"), json_type_object))
+	if (!has_type(get(object, "args"), json_type_object) &&
+	    (strncmp(event, "map:", 4) || !is_string(get(object, "hex"))))
 		return wrong(why, len, "args", "an object");
 	if (strcmp(event, "sys_enter") && strcmp(event, "sys_exit"))
 		return true;
@@ -669,8 +655,7 @@ static bool check_cause(struct ledger_check *check, struct json_object *lost, co
 		return true;
 	if (is_there && value && !account_u64(check, lost, name, &n))
 		return false;
-	/* Of a ring whose writers count nothing, that is all there is to say: there is no place for it. */
-	if (is_there && !value)
+	if (is_there && !value) /* a ring whose writers count nothing has no gap either */
 		return count->unknown[cause] || check->output_lost ||
 		       cause == WEIR_LOST_RESERVE_FAILED ||
 		       differs(check, "%s: lost by %s is unknown, and %s has no such gap", whose,
