@@ -204,8 +204,9 @@ static bool check_options(struct top *t)
 	opts->batch |= opts->once || opts->json || opts->replay;
 	if (opts->once)
 		opts->count = 1;
-	if (!opts->batch && !isatty(STDOUT_FILENO)) {
-		SAY("the output is no terminal: printing reports, as with -b");
+	if (!opts->batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
+		SAY("the %s is no terminal: printing reports, as with -b",
+		    isatty(STDOUT_FILENO) ? "input" : "output");
 		opts->batch = true;
 	}
 	if (opts->rows && !opts->batch) {

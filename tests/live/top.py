@@ -341,7 +341,7 @@ REDRAW = "\x0c"
 class Screen:
     """`weir top` on a terminal of its own."""
 
-    def __init__(self, *args, rows=24, columns=80, **environ):
+    def __init__(self, *args, rows=24, columns=80, stdin=None, **environ):
         self.terminal, self.inside = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.inside)
@@ -349,7 +349,7 @@ class Screen:
         self.said = tempfile.TemporaryFile()
         self.child = live.subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", live.WEIR, "top", "-d", "0.2"] + live.words(args),
-            stdin=self.inside, stdout=self.inside, stderr=self.said,
+            stdin=stdin or self.inside, stdout=self.inside, stderr=self.said,
             env={**os.environ, "TERM": "xterm", **environ})
 
     def __enter__(self):
@@ -463,6 +463,14 @@ class Terminal(unittest.TestCase):
                 live.wait_until("a screen", lambda: screen.read() or "sorted" in screen.text)
                 self.assertIsNone(color.search(screen.text))
                 self.assert_ended(screen, keys="q")
+
+    def test_no_keys(self):
+        """Nobody could end a screen whose keys come from a file."""
+        with Screen("-n", 1, stdin=live.subprocess.DEVNULL) as screen:
+            status, said, _ = screen.end()
+            self.assertEqual(status, 0)
+            self.assertIn("the input is no terminal", said)
+            self.assertIn("weir top ", screen.text)
 
     def test_unknown_terminal(self):
         with Screen(TERM="moon") as screen:
