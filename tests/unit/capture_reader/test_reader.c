@@ -6,6 +6,7 @@
 
 #include "build.h"
 
+#include "capture/classes.h"
 #include "capture/packet.h"
 #include "capture/reader.h"
 
@@ -117,6 +118,31 @@ static void test_reads_packets_back(void **state)
 	}
 	assert_int_equal(records, 13);
 	reader__close(reader);
+	build__remove(&build);
+}
+
+/* What the walk knows of the common types is what the classes' description says. */
+static void test_sizes(void **state)
+{
+	static struct build_packet packet;
+	static uint8_t payload[512] __attribute__((aligned(8)));
+	const struct weir_record *record;
+	struct build build;
+
+	build__init(&build);
+	for (uint16_t type = 0; type < 40; type++) {
+		int64_t size = capture_class__size(type, payload, sizeof(payload));
+		struct packet_walk walk;
+
+		build__begin(&build, &packet, CAPTURE_CPU, 0);
+		build__record(&packet, 5000, type, 0, payload, size < 0 ? 8 : (size_t)size);
+		build__end(&build, &packet, 5000, 0);
+		walk = packet__walk(packet.bytes);
+		assert_int_equal(packet__next(&walk, &record),
+				 size < 0 ? PACKET_BROKEN : PACKET_RECORD);
+		if (size >= 0)
+			assert_int_equal(walk.size, size);
+	}
 	build__remove(&build);
 }
 
@@ -392,6 +418,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_finds_all),
 		cmocka_unit_test(test_reads_packets_back),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_torn_at_every_byte),
 		cmocka_unit_test(test_zeros_at_the_end),
 		cmocka_unit_test(test_reads_behind_damage),
