@@ -151,7 +151,7 @@ static struct ring *ring_of(struct queue *queue)
 static void open_lane(struct lane *lane, const struct ring *ring)
 {
 	/* Twice in succession: from the oldest byte on, no position has to be wrapped. */
-	uintptr_t oldest = (uintptr_t)bpf_ringbuf__at(ring->rb.data, ring->rb.mask, ring->tail);
+	uintptr_t oldest = (uintptr_t)ring->rb.data + (uintptr_t)(ring->tail & ring->rb.mask);
 
 	*lane = (struct lane){
 		.next = ring->queue.e + ring->queue.first,

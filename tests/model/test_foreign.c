@@ -159,8 +159,8 @@ static void b4_broken_lengths(void **state)
 	}
 }
 
-/* B4: a whole record that is too short for its stamp is one, also where it is the last one. */
-static void b4_too_short_for_its_stamp(void **state)
+/* B6: a whole record that is too short for its stamp is one, also where it is the last one. */
+static void b6_too_short_for_its_stamp(void **state)
 {
 	struct mix *m = mix__new(NULL);
 	struct out_ring *ring = mix__ringbuf(m);
@@ -231,8 +231,8 @@ static void l2_counter_or_none(void **state)
 	mix__free(m);
 }
 
-/* L2, G4: what one source knows and another does not: the sum of all closes. */
-static void l2_beside_numbered(void **state)
+/* L13, G4: what one source knows and another does not: the sum of all closes. */
+static void l13_beside_numbered(void **state)
 {
 	struct mix *m = mix__new(NULL);
 	struct sim_ring *numbered = mix__numbered(m);
@@ -283,10 +283,10 @@ int main(void)
 		cmocka_unit_test(o16_busy_before_any_ticket),
 		cmocka_unit_test(b3_discard_then_submit),
 		cmocka_unit_test(b4_broken_lengths),
-		cmocka_unit_test(b4_too_short_for_its_stamp),
+		cmocka_unit_test(b6_too_short_for_its_stamp),
 		cmocka_unit_test(b_stamp_offsets),
 		cmocka_unit_test(l2_counter_or_none),
-		cmocka_unit_test(l2_beside_numbered),
+		cmocka_unit_test(l13_beside_numbered),
 		cmocka_unit_test(o21_between_two_looks),
 	};
 	int r = cmocka_run_group_tests_name("model: ring buffers of others", tests, NULL, NULL);

@@ -292,8 +292,8 @@ static void l1_lost_samples(void **state)
 	mix__end(m);
 }
 
-/* A throttled event is a gap of unknown count, from the one to the other. */
-static void l_throttle(void **state)
+/* L12: a throttled event is a gap of unknown count, from the one to the other. */
+static void l12_throttle(void **state)
 {
 	struct mix *m = mix__new(NULL);
 	struct out_ring *ring = mix__perf(m);
@@ -398,6 +398,9 @@ static void m2_new_memory(void **state)
 		stream__drain_dead(m->stream, reader);
 		stream__unbind(m->stream, reader);
 		mix__poll_at(m, m->sim.now_ns + 10);
+		/* What waits comes out while there is no ring. */
+		mix__poll_at(m, m->sim.now_ns + 2000000);
+		assert_int_equal(m->sources[0].delivered, ring->published);
 		out_ring__renew(ring);
 		stream__rebind(reader, ring->data, ring->size, out_ring__producer(ring),
 			       out_ring__consumer(ring));
@@ -426,7 +429,7 @@ int main(void)
 		cmocka_unit_test(l1_a_gap_in_its_place),
 		cmocka_unit_test(l1_bounds_are_bounds),
 		cmocka_unit_test(l1_lost_samples),
-		cmocka_unit_test(l_throttle),
+		cmocka_unit_test(l12_throttle),
 		cmocka_unit_test(o15_loss_beyond_the_clock),
 		cmocka_unit_test(o21_nested_writers),
 		cmocka_unit_test(m2_new_memory),

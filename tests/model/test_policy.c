@@ -138,8 +138,8 @@ static void w3_ends_among_equal_stamps(void **state)
 	mix__end(m);
 }
 
-/* W3, G1: one more of these turns up where nothing proves that none does: before them, so it is late. */
-static void w3_one_more_of_equal_stamps(void **state)
+/* O25: one more of these turns up where nothing proves that none does: before them, so it is late. */
+static void o25_one_more_of_equal_stamps(void **state)
 {
 	struct mix *m = mix__new(&(struct mix_opts){.poll_budget = 2});
 	int i;
@@ -369,7 +369,7 @@ int main(void)
 		cmocka_unit_test(w2_fail),
 		cmocka_unit_test(w3_nothing_above_105),
 		cmocka_unit_test(w3_ends_among_equal_stamps),
-		cmocka_unit_test(w3_one_more_of_equal_stamps),
+		cmocka_unit_test(o25_one_more_of_equal_stamps),
 		cmocka_unit_test(w3_gaps_and_flush),
 		cmocka_unit_test(w_interval),
 		cmocka_unit_test(batches),
