@@ -7,6 +7,25 @@
 #define NSEC_PER_SEC 1000000000ll
 #define DAY_NS	     (24 * 3600 * NSEC_PER_SEC)
 
+/* A date, or the clock of a damaged capture, may be farther away than 64 bits reach: as far as they do. */
+static int64_t add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static int64_t whole_seconds(int64_t seconds)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(seconds, NSEC_PER_SEC, &ns))
+		return seconds < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 /* ".25" in ns, at most nine digits; what is not there is 0. */
 static int64_t fraction(const char **text)
 {
@@ -52,15 +71,15 @@ static bool clock_time(const char *text, const char *format, struct tm *tm, int6
 		return false;
 	tm->tm_isdst = -1;
 	at = utc ? timegm(tm) : mktime(tm);
-	*ns += (int64_t)at * NSEC_PER_SEC;
+	*ns = add(whole_seconds(at), *ns);
 	return true;
 }
 
 /* The first such time of day that is not before the recording, if it is in it; else on its first day. */
 static bool time_of_day(const char *text, const struct when_base *base, int64_t *wall_ns)
 {
-	int64_t start_ns = (int64_t)base->start_ns + base->wall_offset_ns;
-	int64_t end_ns = (int64_t)base->end_ns + base->wall_offset_ns;
+	int64_t start_ns = add((int64_t)base->start_ns, base->wall_offset_ns);
+	int64_t end_ns = add((int64_t)base->end_ns, base->wall_offset_ns);
 	time_t start = start_ns / NSEC_PER_SEC;
 	struct tm tm;
 
@@ -72,8 +91,8 @@ static bool time_of_day(const char *text, const struct when_base *base, int64_t 
 		if (!clock_time(text, "%H:%M", &tm, wall_ns))
 			return false;
 	}
-	while (*wall_ns < start_ns && *wall_ns + DAY_NS <= end_ns)
-		*wall_ns += DAY_NS;
+	while (*wall_ns < start_ns && add(*wall_ns, DAY_NS) <= end_ns)
+		*wall_ns = add(*wall_ns, DAY_NS);
 	return true;
 }
 
@@ -104,6 +123,6 @@ bool when__parse(const char *text, const struct when_base *base, uint64_t *stamp
 	}
 	if (!time_of_day(text, base, &ns) && !date(text, &ns))
 		return false;
-	*stamp_ns = ns > base->wall_offset_ns ? (uint64_t)(ns - base->wall_offset_ns) : 0;
+	*stamp_ns = ns > base->wall_offset_ns ? (uint64_t)ns - (uint64_t)base->wall_offset_ns : 0;
 	return true;
 }
