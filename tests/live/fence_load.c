@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "fence_load.h"
+#include "source/misses.h"
 
 #define LOOPS_MAX 64
 #define BURST	  64 /* calls between two looks at what is told */
@@ -141,6 +142,20 @@ unsigned int fence_load__loops(void)
 	for (unsigned int i = 0; i < LOOPS_MAX; i++)
 		loops += told->calls[i] > 0;
 	return loops;
+}
+
+uint64_t fence_load__skipped(const struct fence_control *control, uint64_t accounted)
+{
+	struct misses misses;
+	uint64_t at_most, calls = fence_load__calls();
+
+	assert_int_equal(misses__open_prog(&misses, bpf_program__fd(control->progs.control_enter),
+					   "control_enter"),
+			 0);
+	at_most = misses__total(&misses, 0);
+	misses__close(&misses);
+	assert_in_range(accounted, calls - at_most, calls);
+	return calls - accounted;
 }
 
 void fence_load__close(struct fence_control *control)

@@ -22,6 +22,12 @@ void fence_load__end(void);
 uint64_t fence_load__calls(void);
 unsigned int fence_load__loops(void);
 
+/*
+ * Calls that are missing from what came and what could not be sent. The kernel has to have skipped
+ * the program for each of them, since it ran on that CPU already; it may have been for other calls.
+ */
+uint64_t fence_load__skipped(const struct fence_control *control, uint64_t accounted);
+
 void fence_load__close(struct fence_control *control);
 
 #endif /* WEIR_TESTS_FENCE_LOAD_H */
