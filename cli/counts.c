@@ -48,6 +48,19 @@ void counts__add(struct counts *counts, const struct weir_call *call, const stru
 		counts->not_counted++;
 }
 
+void counts__add_event(struct counts *counts, const struct sink_event *item)
+{
+	const struct weir_call untimed = {.end = WEIR_CALL_OPEN};
+	const struct weir_decoded named = {
+		.syscall = item->decoded->name,
+		.nr = item->decoded->nr,
+		.pid = item->decoded->pid,
+	};
+
+	if (summary__add(counts->summary, &untimed, &named, item->comm))
+		counts->not_counted++;
+}
+
 static void call_row(struct sink_summary_call *row, const struct summary_call *call)
 {
 	*row = (struct sink_summary_call){

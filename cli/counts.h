@@ -19,6 +19,9 @@ void counts__free(struct counts *counts);
 void counts__add(struct counts *counts, const struct weir_call *call,
 		 const struct sink_event *item);
 
+/* What is no call, and asked for all the same: it has a row by its nr, and no time. */
+void counts__add_event(struct counts *counts, const struct sink_event *item);
+
 /* All of it, and the account beside it: as text, or as one JSON object. */
 void counts__print(struct counts *counts, const struct weir_stream *stream, struct out *out,
 		   bool json);

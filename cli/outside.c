@@ -14,6 +14,7 @@
 #define TP_SOURCE   "tp"
 #define FILTER_MAX  4096	  /* the kernel takes a page */
 #define INIT_PID_NS 0xeffffffcull /* PROC_PID_INIT_INO: the first pid namespace */
+#define FIRST_NR    -2		  /* of rows of -c: what has no call's number */
 #define SWITCH	    TRACEPOINTS_PREFIX "sched:sched_switch"
 
 #define SAY(...) say(outside->command, __VA_ARGS__)
@@ -563,6 +564,7 @@ static int decode_tracepoint(struct outside *outside, const struct weir_event *e
 		err = tracepoints__decode(outside->tracepoints, sample.event, &sample, out);
 	if (err)
 		return -EBADMSG;
+	out->nr = FIRST_NR - MAPS_MAX - (int32_t)sample.event;
 	/* In the namespace of who asks, and of a thread that is nearly gone there is none. */
 	if (tasks__find(tasks, out->tid, event->stamp_ns, &task))
 		out->pid = task.pid;
@@ -579,6 +581,7 @@ int outside__decode(struct outside *outside, const struct weir_event *event, str
 	if (source->origin == ORIGIN_TRACEPOINTS)
 		return decode_tracepoint(outside, event, tasks, out);
 	maps__decode(&outside->maps, source->map, event, out);
+	out->nr = FIRST_NR - source->map;
 	return 0;
 }
 

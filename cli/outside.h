@@ -67,7 +67,10 @@ void outside__follow(struct outside *outside, const struct weir_event *event);
 
 #define OUTSIDE_FILTERED 1
 
-/* A record that is owned. 0, OUTSIDE_FILTERED: of no process that is asked for, or -EBADMSG. */
+/*
+ * A record that is owned; nr is then a number below -1, another for each event that there is. 0, OUTSIDE_FILTERED: of
+ * no process that is asked for, or -EBADMSG.
+ */
 int outside__decode(struct outside *outside, const struct weir_event *event, struct tasks *tasks,
 		    struct weir_decoded *out);
 

@@ -99,6 +99,8 @@ int printer__decoded(struct printer *printer, const struct weir_event *event,
 	add_task(printer, &item, decoded, idle, &task);
 	if (!wanted(printer, &item, task, NULL, NULL))
 		return PRINTER_FILTERED;
+	if (printer->counts && decoded->nr < -1)
+		counts__add_event(printer->counts, &item);
 	if (printer->sink->event)
 		printer->sink->event(printer->out, &item);
 	return 0;

@@ -118,7 +118,7 @@ struct weir_decoded {
 	uint32_t pid, tid;   /* whose event it is */
 	const char *comm;    /* 16 bytes, NUL-padded, when the record carries it; else NULL */
 	const char *syscall; /* sys_*: its name ("openat"), or NULL when the number is unknown */
-	int32_t nr;	     /* sys_*: number; -1 otherwise */
+	int32_t nr;	     /* sys_*: number; negative otherwise */
 	const char *abi;     /* sys_*: NULL when native, else "i386", "x32", "arm" */
 	bool has_args;	     /* false: an exit alone, whose arguments nobody has seen */
 	bool has_ret;	     /* a call that returned: ret */
