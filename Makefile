@@ -19,7 +19,7 @@ export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all demo check lint unit model live soak bench asan tsan fuzz expected format install deps \
+.PHONY: all demo check lint unit model live soak torture bench asan tsan fuzz expected format install deps \
 	clean help
 
 all:		## build the program, build/weir
@@ -46,10 +46,15 @@ live soak:	## suites on the live kernel: short and long (root)
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) --verbose $@
 
-bench:		## measure ordering, sending and waiting; docs/performance.md (root for the last two)
+torture:	## weir in guests whose CPUs are stolen, 20 minutes; fetches kernels and qemu (root)
+	@scripts/deps install torture
+	@scripts/build $(BUILD)
+	@tests/torture/torture.py $(BUILD)
+
+bench:		## measure weir, and other tools beside it; docs/performance.md, DOCS=1 to renew it (root)
 	@scripts/deps check build
 	@scripts/build $(BUILD)
-	@bench/run $(BUILD)
+	@bench/run $(BUILD) $(if $(DOCS),docs)
 
 asan:		## unit and model tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/deps check check

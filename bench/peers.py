@@ -151,8 +151,8 @@ TOOLS = [
 # What can't be measured here, and why: in the tables as well.
 LEFT_OUT = {
     "strace -f/switch": "shows no switches",
-    "trace-cmd": "its record does not run in this guest; libtracefs reads the same buffers",
-    "sysdig": "needs a module or a probe that does not load on this kernel",
+    "trace-cmd": "does not record in this guest; libtracefs reads the same buffers",
+    "sysdig": "does not record in this guest",
 }
 
 

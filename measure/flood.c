@@ -174,6 +174,7 @@ struct flood_result flood__run(struct flood *flood, const struct flood_shape *sh
 		.delivered = (double)events / took,
 		.cpu_ns = events ? (double)cpu_ns / (double)events : 0,
 		.cpu_percent = (double)cpu_ns / 1e7 / took,
+		.calls = calls,
 		.lost = lost(flood) - lost_before,
 	};
 }

@@ -40,7 +40,7 @@ struct flood_result {
 	double produced, delivered; /* a second */
 	double cpu_ns;		    /* of the reader, an event */
 	double cpu_percent;
-	uint64_t lost;
+	uint64_t calls, lost;
 };
 
 /* These exit with a message on failure. */

@@ -10,7 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "bench/peers/reader.h"
+#include "bench/peers/reader.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

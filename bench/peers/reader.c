@@ -7,7 +7,7 @@
  * Traces threads of the name COMM ("" is all) until COMMAND has ended and the buffers are empty. The last
  * line says how many were lost. Buffers of 8 MiB a CPU, as weir's.
  */
-#include "bench/peers/reader.h"
+#include "bench/peers/reader.bpf.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reader.h - the record of reader.bpf.c. */
+/* reader.bpf.h - the record of reader.bpf.c. */
 #ifndef WEIR_BENCH_PEERS_READER_H
 #define WEIR_BENCH_PEERS_READER_H
 
