@@ -198,8 +198,7 @@ void runners__retire(struct runners *runners, uint64_t before_ns)
 	}
 }
 
-/* Without memory, who can leave does. */
-static void *alloc(struct runners *runners, size_t size)
+void *runners__alloc(struct runners *runners, size_t size)
 {
 	void *ptr;
 
@@ -222,7 +221,7 @@ static struct runner_proc *newest_proc(const struct runners *runners, uint32_t p
 
 static struct runner_proc *new_proc(struct runners *runners, uint32_t pid, uint64_t start_ns)
 {
-	struct runner_proc *proc = alloc(runners, sizeof(*proc));
+	struct runner_proc *proc = runners__alloc(runners, sizeof(*proc));
 
 	if (!proc)
 		return NULL;
@@ -273,7 +272,7 @@ struct runner *runners__find(const struct runners *runners, uint32_t tid, uint64
 
 static struct runner *add(struct runners *runners, uint32_t tid, uint32_t pid, uint64_t start_ns)
 {
-	struct runner *runner = alloc(runners, sizeof(*runner));
+	struct runner *runner = runners__alloc(runners, sizeof(*runner));
 
 	if (!runner)
 		return &runners->others;

@@ -117,6 +117,9 @@ void runners__retire(struct runners *runners, uint64_t before_ns);
 /* Let go of somebody, so that there is memory for others. false: there is nobody to let go of. */
 bool runners__evict(struct runners *runners);
 
+/* Zeroed. Without memory, who can leave does. NULL: nobody is left. */
+void *runners__alloc(struct runners *runners, size_t size);
+
 static inline bool runner__leads(const struct runner *runner)
 {
 	return runner->tid == runner->proc->pid;

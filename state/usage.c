@@ -78,7 +78,7 @@ static bool make_slots(struct usage *usage, uint32_t count)
 
 	if (count <= usage->nr_cpus)
 		return true;
-	cpus = budget__alloc(budget, count * sizeof(*cpus));
+	cpus = runners__alloc(&usage->runners, count * sizeof(*cpus));
 	if (!cpus)
 		return false;
 	if (usage->nr_cpus)
@@ -100,7 +100,7 @@ static struct usage_cpu *cpu_at(struct usage *usage, int id)
 		return usage->cpus[id];
 	if (!make_slots(usage, (uint32_t)id + 1))
 		return NULL;
-	cpu = budget__alloc(&usage->runners.budget, sizeof(*cpu));
+	cpu = runners__alloc(&usage->runners, sizeof(*cpu));
 	usage->cpus[id] = cpu;
 	if (!cpu)
 		return NULL;
@@ -163,6 +163,13 @@ static void enter(struct usage_cpu *cpu, struct runner *runner, uint64_t stamp_n
 	slices__switch(&cpu->slices, stamp_ns, SLICE_TASK, &runner->account);
 	runner->cpus++;
 	runner->last_cpu = (int32_t)cpu->slices.cpu;
+}
+
+/* Nothing points to the thread behind this: room for the next one may be made by letting go of it. */
+static void end_slice(struct usage_cpu *cpu, struct runner *runner, uint64_t stamp_ns)
+{
+	slices__switch(&cpu->slices, stamp_ns, SLICE_GAP, NULL);
+	runner->cpus--;
 }
 
 /* How a thread leaves a CPU. */
@@ -290,7 +297,7 @@ static void lean_leave(struct usage *usage, struct usage_cpu *cpu, const struct 
 
 	if (!runner)
 		return;
-	runner->cpus--;
+	end_slice(cpu, runner, lean->stamp);
 	if (lean->flags & WEIR_LEAN_NO_TOTALS || runner == &usage->runners.others)
 		waits__unknown(runner);
 	else
@@ -445,7 +452,7 @@ static void stream_leave(struct usage *usage, struct usage_cpu *cpu, const struc
 	};
 
 	if (runner)
-		runner->cpus--;
+		end_slice(cpu, runner, stamp_ns);
 	else if (sw->prev.tid)
 		runner = runners__now(&usage->runners, sw->prev.tid, sw->prev.pid, stamp_ns);
 	if (!runner)

@@ -549,6 +549,33 @@ static void test_memory_cap(void **state)
 	assert_true(snapshot->evicted > 0);
 }
 
+/*
+ * So many run at once that there is no memory: who has just left is the only one to let go of, and has
+ * its last slice all the same.
+ */
+static void test_all_others_run(void **state)
+{
+	const uint32_t cpus = 120;
+	const struct usage_snapshot *snapshot;
+	uint64_t at = 10;
+
+	(void)state;
+	usage__free(feed.usage);
+	feed.usage = usage__new(NULL, 256 << 10);
+	usage__begin(feed.usage, 10);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		feed__switch(&feed, (int)cpu, ++at, 1, 0, FEED_SLEEPS);
+	/* Its rows take most of the memory. */
+	take(at);
+	for (uint32_t tid = 1; tid <= 5 * cpus; tid++)
+		feed__switch(&feed, (int)(tid % cpus), ++at, 0, tid, FEED_SLEEPS);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		feed__switch(&feed, (int)cpu, ++at, 1, 0, FEED_SLEEPS);
+	snapshot = take(at);
+	assert_true(snapshot->evicted > 2 * cpus);
+	assert_int_equal(total_of_all(snapshot), 5 * cpus * cpus);
+}
+
 /* No memory at all: the time is somebody's, of whom there is no row. */
 static void test_too_little_memory(void **state)
 {
@@ -592,6 +619,7 @@ int main(void)
 		BOTH("the gone stay in the sums", test_gone_stays_in_the_sums),
 		BOTH("who exited waits for its snapshot", test_exited_waits_for_its_snapshot),
 		BOTH("memory cap", test_memory_cap),
+		LEAN("all others run", test_all_others_run),
 		STREAM("too little memory", test_too_little_memory),
 	};
 

@@ -11,7 +11,7 @@
 
 #include "state/usage.h"
 
-#define FEED_CPUS 64
+#define FEED_CPUS 1024
 #define FEED_TIDS 4096
 
 struct feed {
