@@ -36,6 +36,8 @@ struct lane {
 	const struct weir_record *next; /* walked over, and not told */
 	uint32_t next_size;
 	uint64_t place_ns; /* of the last item */
+	/* By ring: one more than the greatest number that was told. */
+	uint64_t next_seq[CAPTURE_RING_CPU + 1];
 	uint64_t until_ns; /* all up to here is told; UINT64_MAX: there is no more */
 };
 
@@ -85,15 +87,24 @@ static void put_gap(struct feed *f, const struct lane *lane, int source, uint64_
 		f->lost[source].by[gap->cause] += gap->lost;
 }
 
-static void tell_broken(struct feed *f, struct lane *lane, int source, uint64_t from_ns,
-			uint64_t to_ns, uint64_t lost)
+static void note_seq(struct lane *lane, enum capture_ring ring, uint64_t seq_end)
 {
+	if (seq_end > lane->next_seq[ring])
+		lane->next_seq[ring] = seq_end;
+}
+
+/* Their numbers are behind all that was told. seq_end 0: where they end is not known. */
+static void tell_broken(struct feed *f, struct lane *lane, enum capture_ring ring, uint64_t from_ns,
+			uint64_t to_ns, uint64_t lost, uint64_t seq_end)
+{
+	uint64_t seq = lane->next_seq[ring];
 	const struct weir_gap gap = {
 		.from_ns = from_ns < to_ns ? from_ns : to_ns,
 		.to_ns = to_ns,
 		.lost = lost == READER_UNKNOWN ? 0 : lost,
 		.cause = WEIR_LOST_BROKEN,
 		.bound = lost == READER_UNKNOWN ? WEIR_BOUND_UNKNOWN : WEIR_BOUND_EXACT,
+		.seq_end = seq_end > seq && seq_end - seq >= lost ? seq_end : 0,
 	};
 
 	/* Without marks and process table nothing is missing from the stream itself. */
@@ -102,7 +113,8 @@ static void tell_broken(struct feed *f, struct lane *lane, int source, uint64_t 
 		return;
 	if (lane->place_ns < to_ns)
 		lane->place_ns = to_ns;
-	put_gap(f, lane, source, 0, &gap, 0);
+	put_gap(f, lane, ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu, seq, &gap, 0);
+	note_seq(lane, ring, gap.seq_end ? gap.seq_end : seq + gap.lost);
 }
 
 /* The end of the last packet that there is, of any stream. */
@@ -119,6 +131,26 @@ static uint64_t last_end_ns(const struct feed *f)
 	return last_ns;
 }
 
+static uint64_t at_most(uint64_t count, uint64_t from, uint64_t to)
+{
+	return from >= to ? 0 : count < to - from ? count : to - from;
+}
+
+/* Whose the records were, only their numbers tell: no ring can have lost more than it has of those. */
+static void tell_flaw(struct feed *f, struct lane *lane, const struct reader_flaw *flaw)
+{
+	uint64_t to_ns = flaw->to_ns ? flaw->to_ns : last_end_ns(f);
+	uint64_t life = 0, cpu = flaw->records;
+
+	if (flaw->records != READER_UNKNOWN) {
+		cpu = at_most(cpu, lane->next_seq[CAPTURE_RING_CPU], flaw->cpu_end);
+		life = at_most(flaw->records - cpu, lane->next_seq[CAPTURE_RING_LIFE],
+			       flaw->life_end);
+	}
+	tell_broken(f, lane, CAPTURE_RING_LIFE, flaw->from_ns, to_ns, life, flaw->life_end);
+	tell_broken(f, lane, CAPTURE_RING_CPU, flaw->from_ns, to_ns, cpu, flaw->cpu_end);
+}
+
 /* Flaws that stand before the next packet. */
 static void tell_flaws(struct feed *f, struct lane *lane)
 {
@@ -127,9 +159,8 @@ static void tell_flaws(struct feed *f, struct lane *lane)
 
 	while (lane->flaw < lane->flaws_end && flaws[lane->flaw].before <= lane->next_packet) {
 		const struct reader_flaw *flaw = &flaws[lane->flaw++];
-		uint64_t to_ns = flaw->to_ns ? flaw->to_ns : last_end_ns(f);
 
-		tell_broken(f, lane, lane->cpu, flaw->from_ns, to_ns, flaw->records);
+		tell_flaw(f, lane, flaw);
 	}
 }
 
@@ -143,7 +174,9 @@ static bool in_range(const struct feed *f, uint64_t stamp_ns)
 static void tell_gap(struct feed *f, struct lane *lane, const struct weir_record *rec)
 {
 	const struct capture_gap *told = (const void *)(rec + 1);
-	int source = told->ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu;
+	enum capture_ring ring = told->ring == CAPTURE_RING_LIFE ? CAPTURE_RING_LIFE
+								 : CAPTURE_RING_CPU;
+	int source = ring == CAPTURE_RING_LIFE ? lane->life : lane->cpu;
 	const struct weir_gap gap = {
 		.from_ns = told->from_ns,
 		.to_ns = told->to_ns,
@@ -153,6 +186,7 @@ static void tell_gap(struct feed *f, struct lane *lane, const struct weir_record
 		.seq_end = told->seq_end,
 	};
 
+	note_seq(lane, ring, told->seq_end ? told->seq_end : told->seq + told->lost);
 	if (!in_range(f, rec->stamp))
 		return;
 	/* A cause of a version to come, say. */
@@ -263,6 +297,7 @@ static void tell_record(struct feed *f, struct lane *lane, const struct weir_rec
 		.flags = rec->flags,
 	};
 
+	note_seq(lane, is_life ? CAPTURE_RING_LIFE : CAPTURE_RING_CPU, record.seq + 1);
 	if (!in_range(f, rec->stamp) && !(is_life && rec->stamp < f->opts.from_ns))
 		return;
 	if (__builtin_expect(rec->type != type, 0)) {
@@ -295,33 +330,42 @@ static void walk_on(struct feed *f, struct lane *lane)
 	if (step == PACKET_RECORD)
 		return;
 	if (step == PACKET_BROKEN)
-		tell_broken(f, lane, lane->cpu, lane->walk.last_ns, lane->walk.end_ns,
-			    lane->walk.left);
+		tell_broken(f, lane, CAPTURE_RING_CPU, lane->walk.last_ns, lane->walk.end_ns,
+			    lane->walk.left, 0);
 	close_packet(lane);
 }
 
 /* What a packet had whose bytes are not what was written, by ring. */
 struct damaged {
-	uint64_t life, cpu;
+	struct {
+		uint64_t records, seq_end; /* seq_end 0: not known */
+	} ring[CAPTURE_RING_CPU + 1];
 };
 
 /* As many as its head says, if they can be told apart and are so many. */
 static struct damaged count_damaged(const uint8_t *bytes)
 {
+	const struct capture_packet *head = (const void *)bytes;
+	const uint64_t last[] = {head->life_seq, head->cpu_seq};
 	struct packet_walk walk = packet__walk(bytes);
 	const struct weir_record *record;
-	struct damaged damaged = {0, 0};
+	struct damaged damaged = {0};
 	enum packet_step step;
 
 	while ((step = packet__next(&walk, &record)) == PACKET_RECORD) {
+		bool is_life = (record->type & ~CAPTURE_LATE) <= WEIR_T_LIFE_MAX;
+		enum capture_ring ring = is_life ? CAPTURE_RING_LIFE : CAPTURE_RING_CPU;
+
 		if (record->type == CAPTURE_T_GAP)
 			continue;
-		if ((record->type & ~CAPTURE_LATE) <= WEIR_T_LIFE_MAX)
-			damaged.life++;
-		else
-			damaged.cpu++;
+		damaged.ring[ring].records++;
+		/* Either may be what is damaged: they have to agree. */
+		damaged.ring[ring].seq_end = record->seq == (uint32_t)last[ring] ? last[ring] + 1
+										 : 0;
 	}
-	return step == PACKET_END ? damaged : (struct damaged){0, READER_UNKNOWN};
+	return step == PACKET_END
+		       ? damaged
+		       : (struct damaged){.ring[CAPTURE_RING_CPU].records = READER_UNKNOWN};
 }
 
 static void lose_packet(struct feed *f, struct lane *lane, const struct reader_packet *packet,
@@ -335,13 +379,14 @@ static void lose_packet(struct feed *f, struct lane *lane, const struct reader_p
 	uint64_t from_ns = packet > stream->packets ? packet[-1].end_ns : 0;
 	/* The next one begins where this one ended; its own head may be what is damaged. */
 	uint64_t to_ns = is_last ? packet->end_ns : packet[1].begin_ns;
-	struct damaged damaged = {0, READER_UNKNOWN};
+	struct damaged damaged = {.ring[CAPTURE_RING_CPU].records = READER_UNKNOWN};
 
 	if (err == -EBADMSG && packet__is_head((const void *)bytes, &place) &&
 	    packet__bytes((const void *)bytes) == packet->bytes)
 		damaged = count_damaged(bytes);
-	tell_broken(f, lane, lane->life, from_ns, to_ns, damaged.life);
-	tell_broken(f, lane, lane->cpu, from_ns, to_ns, damaged.cpu);
+	for (int ring = CAPTURE_RING_LIFE; ring <= CAPTURE_RING_CPU; ring++)
+		tell_broken(f, lane, (enum capture_ring)ring, from_ns, to_ns,
+			    damaged.ring[ring].records, damaged.ring[ring].seq_end);
 }
 
 /* Is there nothing in it that we need? */

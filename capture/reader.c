@@ -443,6 +443,8 @@ static int skip_damage(struct indexing *ix, uint64_t *offset, const struct captu
 		flaw.packets = 1;
 		flaw.to_ns = head->end_ns;
 		flaw.records = head->records;
+		flaw.life_end = head->life_seq + 1;
+		flaw.cpu_end = head->cpu_seq + 1;
 	}
 	return add_flaw(ix->r, &flaw);
 }

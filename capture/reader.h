@@ -79,6 +79,8 @@ struct reader_flaw {
 	uint64_t packets;	 /* whose numbers are missing */
 	uint64_t from_ns, to_ns; /* what is lost by it was in (from, to]; to_ns 0: nobody knows */
 	uint64_t records;	 /* how many were lost; UINT64_MAX: unknown */
+	/* Where they are known: what the last number was of each ring, and one more. */
+	uint64_t life_end, cpu_end;
 };
 
 #define READER_UNKNOWN UINT64_MAX

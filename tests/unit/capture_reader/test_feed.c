@@ -422,6 +422,65 @@ static void check_notes_flip(const struct replayed *r)
 	assert_int_equal(r->ledger.total.lost[WEIR_LOST_BROKEN], 0);
 }
 
+/* Three packets of ten calls and a fork, the second in the file that part 1 ends with. */
+static void build_numbered(struct build *build)
+{
+	static struct build_packet packet;
+
+	build__init(build);
+	build__empty(build, CAPTURE_CPU, 0, 1000);
+	for (uint32_t i = 0; i < 3; i++) {
+		if (i == 2) {
+			build->part = 2;
+			build__empty(build, CAPTURE_CPU, 0, 2999);
+		}
+		build__begin(build, &packet, CAPTURE_CPU, 0);
+		for (uint32_t k = 0; k < 10; k++)
+			build__call(&packet, 1000 + 1000 * i + k, 10 * i + k, 7);
+		build__fork(&packet, 1500 + 1000 * i, i, 5);
+		build__end(build, &packet, 1500 + 1000 * i, 0);
+	}
+}
+
+static void assert_second_is_gap(const struct build *build)
+{
+	const struct replayed_event *gap;
+	struct replayed r;
+
+	replayed__take(&r, build->path, 0, UINT64_MAX);
+	assert_int_equal(r.records, 22);
+	assert_int_equal(r.gaps, 2);
+	gap = find(&r, WEIR_KIND_GAP, 0);
+	assert_string_equal(gap[0].source, "life0");
+	assert_int_equal(gap[0].event.seq, 1);
+	assert_int_equal(gap[0].gap.lost, 1);
+	assert_int_equal(gap[0].gap.seq_end, 2);
+	assert_string_equal(gap[1].source, "cpu0");
+	assert_int_equal(gap[1].event.seq, 10);
+	assert_int_equal(gap[1].gap.lost, 10);
+	assert_int_equal(gap[1].gap.seq_end, 20);
+	replayed__free(&r);
+}
+
+/* What is lost by damage has the numbers that are missing, and none that are there (G4). */
+static void test_numbers_of_damage(void **state)
+{
+	struct build build;
+	char path[128];
+	uint8_t *bytes;
+	size_t len;
+
+	build_numbered(&build);
+	len = build__read(build__file(&build, "cpu0.000001", path), &bytes);
+	bytes[len - 1] ^= 1;
+	build__write(path, bytes, len);
+	assert_second_is_gap(&build);
+	build__write(path, bytes, len - 8);
+	assert_second_is_gap(&build);
+	free(bytes);
+	build__remove(&build);
+}
+
 static void test_flips_in_notes(void **state)
 {
 	struct build build;
@@ -453,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_truncated_at_every_byte),
 		cmocka_unit_test(test_flips_in_events),
 		cmocka_unit_test(test_flips_in_notes),
+		cmocka_unit_test(test_numbers_of_damage),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
