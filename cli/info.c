@@ -163,11 +163,14 @@ static void print_text(const struct info *info)
 {
 	const struct reader_env *env = reader__env(info->reader);
 	const struct survey *s = &info->survey;
+	char text[sizeof(env->sysname) + sizeof(env->release)];
 
 	print_bytes("host", env->hostname);
-	printf("%-9s %s %s\n", "kernel", env->sysname, env->release);
+	snprintf(text, sizeof(text), "%s %s", env->sysname, env->release);
+	print_bytes("kernel", text);
 	print_bytes("command", env->command);
-	printf("%-9s %s, layout %u\n", "weir", env->version, env->layout);
+	snprintf(text, sizeof(text), "%s, layout %u", env->version, env->layout);
+	print_bytes("weir", text);
 	print_time("begin", wall_ns(s, s->begin_ns));
 	print_time("end", wall_ns(s, s->end_ns));
 	printf("%-9s %.9f s\n", "duration", (double)(s->end_ns - s->begin_ns) / 1e9);

@@ -195,6 +195,22 @@ class Selection(unittest.TestCase):
         self.assertEqual(sum(cpu["events"] for cpu in info["cpus"]), info["events"])
         self.assertIn("state     whole", live.run("info", cls_capture(self))[1])
 
+    def test_info_is_for_a_terminal(self):
+        """What the metadata of a stranger's capture says is no command to it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "capture")
+            shutil.copytree(cls_capture(self), path)
+            with open(os.path.join(path, "metadata"), encoding="utf-8") as metadata:
+                text = metadata.read()
+            for name in ("hostname", "sysname", "kernel_release", "weir_version", "command"):
+                text, count = re.subn(rf'\b{name} = ".*";', f'{name} = "\x1b[2J";', text)
+                self.assertEqual(count, 1, name)
+            with open(os.path.join(path, "metadata"), "w", encoding="utf-8") as metadata:
+                metadata.write(text)
+            status, out, _ = live.run("info", path)
+            self.assertEqual((status, out.count("\\x1b[2J")), (0, 5))
+            self.assertNotIn("\x1b", out)
+
     def test_no_capture(self):
         for command in ("replay", "info", "verify"):
             self.assertIn(live.run(command, "/usr/lib")[0], (1, 2))
