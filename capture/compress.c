@@ -282,7 +282,8 @@ static int open_folder(struct compressor *c)
 {
 	if (mkdirat(c->dir_fd, CAPTURE_ZSTD_FOLDER, 0700) && errno != EEXIST)
 		return -errno;
-	c->zstd_fd = openat(c->dir_fd, CAPTURE_ZSTD_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->zstd_fd = openat(c->dir_fd, CAPTURE_ZSTD_FOLDER,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	return c->zstd_fd < 0 ? -errno : 0;
 }
 

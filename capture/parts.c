@@ -88,7 +88,9 @@ static bool remove_of_part(void *ctx, int dir_fd, const char *name)
 /* Runs fn over the folder of compressed parts, where there is one. */
 static void each_compressed(int dir_fd, name_fn fn, void *ctx)
 {
-	int fd = openat(dir_fd, CAPTURE_ZSTD_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A link leads to what is no part of the capture. */
+	int fd = openat(dir_fd, CAPTURE_ZSTD_FOLDER,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return;

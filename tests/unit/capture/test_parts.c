@@ -125,6 +125,19 @@ static void test_remove_all(void **state)
 	assert_int_equal(parts__look(folder.fd), PARTS_EMPTY);
 }
 
+/* Somebody else may have put it there: what it leads to stays. */
+static void test_folder_is_a_link(void **state)
+{
+	assert_int_equal(mkdirat(folder.fd, "mine", 0700), 0);
+	touch("mine/cpu0.000001.zst");
+	assert_int_equal(symlinkat("mine", folder.fd, ".zstd"), 0);
+	assert_int_not_equal(parts__remove_all(folder.fd), 0);
+	assert_true(is_there("mine/cpu0.000001.zst"));
+	unlinkat(folder.fd, ".zstd", 0);
+	unlinkat(folder.fd, "mine/cpu0.000001.zst", 0);
+	unlinkat(folder.fd, "mine", AT_REMOVEDIR);
+}
+
 static bool count(void *ctx, int dir_fd, const char *name)
 {
 	return ++*(int *)ctx < 2;
@@ -153,6 +166,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_look, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_remove_oldest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_remove_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_folder_is_a_link, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_each_file, set_up, tear_down),
 	};
 
