@@ -147,6 +147,18 @@ static void test_accounts(void **state)
 	with_packet("12 records were delivered, and 13 are there");
 }
 
+/* A file that is gone leaves nothing behind but the account. */
+static void test_cpu_without_file(void **state)
+{
+	struct build build;
+	char path[128];
+
+	build__small(&build);
+	assert_int_equal(unlink(build__file(&build, "cpu1.000001", path)), 0);
+	assert_problem(&build, "13 records were delivered of CPUs that have no file");
+	build__remove(&build);
+}
+
 /* A packet of one call that `change` has changed, in a capture that was not closed: no accounts matter. */
 static void with_open(void (*change)(struct build_packet *packet), uint64_t discarded,
 		      const char *words)
@@ -333,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_cpu_without_file),
 		cmocka_unit_test(test_rules_of_packets),
 		cmocka_unit_test(test_first_packet_is_empty),
 		cmocka_unit_test(test_damage_is_told),
