@@ -14,6 +14,7 @@
 #define TP_SOURCE   "tp"
 #define FILTER_MAX  4096	  /* the kernel takes a page */
 #define INIT_PID_NS 0xeffffffcull /* PROC_PID_INIT_INO: the first pid namespace */
+#define SELF	    3		  /* threads of weir's */
 #define FIRST_NR    -2		  /* of rows of -c: what has no call's number */
 #define SWITCH	    TRACEPOINTS_PREFIX "sched:sched_switch"
 
@@ -315,24 +316,25 @@ static void put_not_self(char *text, size_t size, const char *name, const uint32
 
 	if (!strcmp(name, SWITCH)) {
 		len += (size_t)snprintf(text, size, "(");
-		len += put_unlike(text + len, size - len, "prev_pid", tids, 3);
+		len += put_unlike(text + len, size - len, "prev_pid", tids, SELF + 1);
 		len += (size_t)snprintf(text + len, size - len, ") || (");
-		len += put_unlike(text + len, size - len, "next_pid", tids, 3);
+		len += put_unlike(text + len, size - len, "next_pid", tids, SELF + 1);
 		snprintf(text + len, size - len, ")");
 		return;
 	}
-	len += put_unlike(text, size, "common_pid", tids, 2);
+	len += put_unlike(text, size, "common_pid", tids, SELF);
 	if (is_wakeup(name)) {
 		len += (size_t)snprintf(text + len, size - len, " && ");
-		put_unlike(text + len, size - len, "pid", tids, 2);
+		put_unlike(text + len, size - len, "pid", tids, SELF);
 	}
 }
 
 /* NULL: no memory. "": none is needed. */
 static char *make_filter(const struct outside *outside, const char *name)
 {
-	/* The third is the idle task's. */
-	const uint32_t tids[] = {(uint32_t)getpid(), outside->fencing.tid, 0};
+	/* The last is the idle task's. */
+	const uint32_t tids[SELF + 1] = {(uint32_t)getpid(), outside->fencing.fence.tid,
+					 outside->fencing.other.tid, 0};
 	char self[512] = "", *filter;
 
 	if (knows_own_ids())

@@ -596,12 +596,18 @@ static void count_unwritten(void *ctx, uint32_t source, uint64_t events)
 	weir_stream__count_lost(t->stream, source, events, WEIR_LOST_OUTPUT);
 }
 
+static void detach(void *probes)
+{
+	probes__detach(probes);
+}
+
 /* Everything that was published comes out, then the account is taken. */
 static int finish(struct trace *t)
 {
 	int err;
 
-	probes__detach(t->probes);
+	/* That takes grace periods, in which rings that are not the probes' go on being written. */
+	fencing__read_while(&t->outside.fencing, t->stream, detach, t->probes);
 	err = weir_stream__close(t->stream);
 	if (err)
 		SAY("the last events could not be read: %s", strerror(-err));
