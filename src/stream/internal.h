@@ -269,6 +269,7 @@ struct weir_stream {
 	uint64_t next_chores_ns, next_misses_ns;
 	uint64_t last_round_ns;
 	bool flowing; /* the last poll delivered something, or left something behind */
+	bool behind;  /* the budget of the last poll ended before what was due did */
 	bool closing, closed, memory_only;
 
 	struct fence fence;

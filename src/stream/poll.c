@@ -13,6 +13,8 @@
 /* When a caller with an event loop of its own has to come back, whatever wakes him before. */
 static uint64_t pace_ns(const struct weir_stream *s)
 {
+	if (s->behind)
+		return 0;
 	if (s->flowing)
 		return s->interval_ns;
 	return s->nr_quiet ? QUIET_NS : CHORES_INTERVAL_NS;
@@ -28,8 +30,11 @@ WEIR_API int weir_stream__poll(struct weir_stream *s, int timeout_ms)
 	if (s->wake.paced)
 		wake__taken(&s->wake);
 	end_ns = timeout_ms < 0 ? UINT64_MAX : start_ns + (uint64_t)timeout_ms * 1000000;
-	/* Events flow: let the interval pass, so that a poll has something to do. */
-	if (timeout_ms && s->flowing) {
+	/*
+	 * Events flow: let the interval pass, so that a poll has something to do. Not where the budget left
+	 * something behind: what is due would wait, and more of it each time.
+	 */
+	if (timeout_ms && s->flowing && !s->behind) {
 		err = stream__wait(s, end_ns - start_ns);
 		if (err)
 			return err;

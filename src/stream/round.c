@@ -227,7 +227,8 @@ static int poll_once(struct weir_stream *s, bool last)
 	stream__hold(s);
 	if (delivered < 0)
 		return delivered;
-	announce(s, watermark_ns < s->delivered_to_ns ? watermark_ns : s->delivered_to_ns);
+	s->behind = s->delivered_to_ns < watermark_ns;
+	announce(s, s->behind ? s->delivered_to_ns : watermark_ns);
 	s->flowing = ahead + delivered > 0 || left_behind(s);
 	stream__ask_for_ticket(s);
 	return ahead + delivered;
