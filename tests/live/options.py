@@ -74,11 +74,14 @@ class Help(Case):
         "string-limit", "ledger", "watermarks", "strict", "verbose", "help",
         "time", "color", "fds", "summary", "summary-only",
         "list", "comm", "container", "cgroup", "uid", "path", "failed", "errno", "min-duration",
-        "all", "children", "no-follow",
+        "all", "children", "no-follow", "filter", "map",
     }
 
     def test_has_every_option(self):
-        """One that comes anew has to be tried, too. (loss.py has --strict, command.py --no-wait.)"""
+        """One that comes anew has to be tried, too.
+
+        loss.py has --strict, command.py --no-wait, tracepoints.py --filter and --map.
+        """
         out, said = self.good("--help")
         self.assertEqual(said, "")
         listed = re.findall(r"^  (?:-., |    )--([a-z-]+)", out, re.MULTILINE)
