@@ -5,7 +5,7 @@
 
 /*
  * Once everything is attached: keep the capabilities that a CPU which comes online needs (CAP_BPF,
- * CAP_PERFMON) and those by which processes and cgroups are named (CAP_SYS_PTRACE,
+ * CAP_PERFMON, and CAP_IPC_LOCK for its perf rings) and those by which processes and cgroups are named (CAP_SYS_PTRACE,
  * CAP_DAC_READ_SEARCH), as far as they are there; all others are gone for good. 0 or -errno.
  */
 int privileges__drop(void);
