@@ -26,6 +26,10 @@
 #define PARTS_IN_SPAN  8	   /* so many parts are what max_bytes or max_age_ns hold */
 #define COMPRESS_EVERY (64u << 20) /* only what is closed is compressed */
 
+/* What the end of a capture takes at most: some blocks of each file, for gaps and accounts. */
+#define RESERVE_BYTES	  (64u << 10)
+#define RESERVE_CPU_BYTES (16u << 10)
+
 /*
  * All open packets together. Packets of a MiB are for machines with few CPUs; a smaller one costs
  * readers a little more.
@@ -42,8 +46,41 @@ struct writer {
 	struct compressor *compressor; /* NULL: parts stay as they are */
 	uint64_t max_bytes, max_age_ns, min_free_bytes;
 	uint32_t configured_cpus;
-	bool dirty; /* something came since the last mark */
+	int reserve_fd; /* holds room for the end; -1: there was none, or it is being used */
+	bool closing;	/* what is written now has its room from the reserve */
+	bool dirty;	/* something came since the last mark */
 };
+
+/* ---- room for the end ------------------------------------------------------------------------- */
+
+/*
+ * A file without a name, so that a kill leaves none; the one that it has at first is known to be ours.
+ * Where the disk has no room for it, we go on: it is tried again with the next part.
+ */
+static void hold_reserve(struct writer *w)
+{
+	static const char hidden[] = CAPTURE_HIDDEN CAPTURE_METADATA;
+	off_t bytes = RESERVE_BYTES + (off_t)w->configured_cpus * RESERVE_CPU_BYTES;
+
+	if (w->reserve_fd >= 0)
+		return;
+	w->reserve_fd = openat(w->capture.dir_fd, hidden,
+			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (w->reserve_fd < 0)
+		return;
+	unlinkat(w->capture.dir_fd, hidden, 0);
+	if (!posix_fallocate(w->reserve_fd, 0, bytes))
+		return;
+	close(w->reserve_fd);
+	w->reserve_fd = -1;
+}
+
+static void release_reserve(struct writer *w)
+{
+	if (w->reserve_fd >= 0)
+		close(w->reserve_fd);
+	w->reserve_fd = -1;
+}
 
 /* ---- what is kept ----------------------------------------------------------------------------- */
 
@@ -51,7 +88,7 @@ static bool too_little_is_free(const struct writer *w, size_t bytes)
 {
 	struct statvfs fs;
 
-	if (!w->min_free_bytes || fstatvfs(w->capture.dir_fd, &fs))
+	if (w->closing || !w->min_free_bytes || fstatvfs(w->capture.dir_fd, &fs))
 		return false;
 	return fs.f_bavail * fs.f_frsize < w->min_free_bytes + bytes;
 }
@@ -157,6 +194,7 @@ static int set_up(struct writer *w, const struct writer_opts *opts)
 	struct metadata metadata = *opts->metadata;
 	int err;
 
+	w->reserve_fd = -1;
 	w->capture.dir_fd = opts->dir_fd;
 	w->capture.before_write = keep_bounds;
 	w->capture.owner = w;
@@ -198,6 +236,7 @@ void writer__free(struct writer *w)
 {
 	if (!w)
 		return;
+	release_reserve(w);
 	compressor__free(w->compressor);
 	for (uint32_t cpu = 0; cpu < w->nr_cpus; cpu++)
 		packets__free(w->cpus[cpu]);
@@ -458,6 +497,7 @@ void writer__begin_part(struct writer *w, int64_t wall_offset_ns)
 {
 	struct capture_part part;
 
+	hold_reserve(w);
 	w->capture.part++;
 	w->capture.part_bytes = 0;
 	w->capture.part_start_ns = w->capture.position_ns;
@@ -471,12 +511,31 @@ void writer__begin_part(struct writer *w, int64_t wall_offset_ns)
 	w->dirty = true;
 }
 
+/*
+ * From here on nothing is written but what the reserve is for. Records that found no room before it is
+ * given up are lost: they would take the room of the gap that tells so.
+ */
+static void begin_closing(struct writer *w, uint64_t watermark_ns)
+{
+	each_cpu(w, watermark_ns, packets__close);
+	release_reserve(w);
+	w->closing = true;
+	w->capture.no_room = false;
+}
+
+void writer__end_records(struct writer *w, uint64_t watermark_ns, bool closed)
+{
+	packets__end_file(&w->capture, w->tasks, watermark_ns);
+	if (closed && !w->closing)
+		begin_closing(w, watermark_ns);
+	each_cpu(w, watermark_ns, packets__end_file);
+}
+
 void writer__end_part(struct writer *w, uint64_t watermark_ns, enum weir_order order, bool closed)
 {
 	struct part part;
 
-	each_cpu(w, watermark_ns, packets__end_file);
-	packets__end_file(&w->capture, w->tasks, watermark_ns);
+	writer__end_records(w, watermark_ns, closed);
 	write_mark(w, watermark_ns, order, closed);
 	packets__end_file(&w->capture, w->notes, watermark_ns);
 	part = (struct part){

@@ -4,7 +4,8 @@
  *
  * Events come in the order in which the stream delivers them; what has to be told of the live system
  * (process table, wall clock, accounts) comes from the caller. Nothing is written that was not asked
- * for by a call, so a kill loses at most what came since the last flush.
+ * for by a call, so a kill loses at most what came since the last flush. A little room of the disk is
+ * held from the start, so that a full one leaves a capture that says what it lacks.
  */
 #ifndef WEIR_CAPTURE_WRITER_H
 #define WEIR_CAPTURE_WRITER_H
@@ -60,7 +61,13 @@ bool writer__flush(struct writer *writer, uint64_t watermark_ns, enum weir_order
 /* Is it time for another part? */
 bool writer__part_is_full(const struct writer *writer, uint64_t now_ns);
 
-/* The same as flush, and the files are whole. closed: it was the last. */
+/*
+ * Every record is in a file, or counted as lost, with a gap that says so: what the accounts at the end of
+ * a part are to be taken after. closed: it is the last part.
+ */
+void writer__end_records(struct writer *writer, uint64_t watermark_ns, bool closed);
+
+/* The same, then a mark behind the accounts, and the files are whole. */
 void writer__end_part(struct writer *writer, uint64_t watermark_ns, enum weir_order order,
 		      bool closed);
 

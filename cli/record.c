@@ -448,12 +448,19 @@ static void write_accounts(struct record *r)
 		writer__account(r->writer, &info, ring_of(info.name));
 }
 
+/* Accounts are of what has got into files: they are taken when no record can be lost any more. */
+static void end_part(struct record *r, uint64_t watermark_ns, bool closed)
+{
+	writer__end_records(r->writer, watermark_ns, closed);
+	write_accounts(r);
+	writer__end_part(r->writer, watermark_ns, order_of(r), closed);
+}
+
 static void rotate(struct record *r)
 {
 	uint64_t watermark_ns = weir_stream__watermark(r->live.stream);
 
-	write_accounts(r);
-	writer__end_part(r->writer, watermark_ns, order_of(r), false);
+	end_part(r, watermark_ns, false);
 	begin_part(r, weir_stream__wall_ns(r->live.stream, watermark_ns) - (int64_t)watermark_ns);
 }
 
@@ -526,8 +533,7 @@ static int finish(struct record *r)
 
 	if (err)
 		SAY("the last events could not be read: %s", strerror(-err));
-	write_accounts(r);
-	writer__end_part(r->writer, weir_stream__watermark(r->live.stream), order_of(r), true);
+	end_part(r, weir_stream__watermark(r->live.stream), true);
 	progress__wipe(&r->progress);
 	say_error(r);
 	return err;

@@ -366,8 +366,26 @@ class Disk(unittest.TestCase):
         self.assertGreater(live.lost(ledger, "output"), 0)
         return ledger
 
+    def assert_told(self, capture):
+        """The recorder, weir info and weir replay have the same sums, and weir verify finds them there."""
+        ledger = capture.ledger()
+        status, out, said = live.run("verify", capture.dir)
+        self.assertEqual(status, 0, out + said)
+        status, out, said = live.run("info", "--json", capture.dir)
+        self.assertEqual(status, 0, said)
+        info = json.loads(out)
+        self.assertEqual((info["flaws"], info["closed"]), (0, True))
+        self.assertEqual(info["lost"], {"output": live.lost(ledger)})
+        status, _, said = live.run("replay", "-f", "none", "--ledger", capture.ledger_path + ".replay",
+                                   capture.dir)
+        self.assertEqual(status, 0, said)
+        with open(capture.ledger_path + ".replay", encoding="utf-8") as file:
+            replayed = json.load(file)
+        for key in ("produced", "delivered", "filtered", "lost", "difference"):
+            self.assertEqual(replayed[key], ledger[key], key)
+
     def test_full(self):
-        """What does not fit is lost, and that is said once; the capture is whole."""
+        """What does not fit is lost, and that is said once; the capture is whole, to the last gap."""
         with small_disk() as disk, \
                 live.Load("calls", "-t", 2, "-n", 100000, "getpid") as load, \
                 Capture("-e", CALLS, "-p", load.pid, folder=disk) as capture:
@@ -376,6 +394,7 @@ class Disk(unittest.TestCase):
             ctf.check(self, capture.dir)
             events, _ = ctf.read_both(self, capture.dir)
             self.lost_on_disk(capture, events)
+            self.assert_told(capture)
             said = capture.said()
         self.assertEqual(said.count("No space left on device"), 1, said)
 
@@ -413,6 +432,7 @@ class Disk(unittest.TestCase):
             load.run()
             self.assertEqual(capture.end(), 1)
             ledger = capture.ledger()
+            self.assert_told(capture)
         live.assert_account(self, ledger)
         self.assertGreater(live.lost(ledger, "output"), 0)
 
