@@ -33,7 +33,8 @@ PATIENCE_S = 90
 CALLS = 500_000         # of each kind by dd: a read and a write
 UNAMES = 300_000        # on each CPU
 LOOPS = 50_000          # to and fro
-SLOW_PART = 25          # perf trace and strace do the 25th part of it, and are told in the same unit
+# Slow ones do a part of it, and are told in the same unit.
+PART = {"perf trace": 25, "strace -f": 25, "bpftrace": 5, "libbpf perf_buffer": 5}
 # What rounding to a microsecond can make look like a step back.
 ROUNDING_NS = 2000
 
@@ -44,7 +45,7 @@ class Load:
     def __init__(self, name, unit, command, events, numbered=False):
         self.name = name
         self.unit = unit                # what one event is
-        self.command = command          # of the part to do (1, or SLOW_PART) -> argv
+        self.command = command          # of the part to do, 1 is all -> argv
         self.events = events            # part -> how many events there are at least
         self.numbered = numbered
 
@@ -71,14 +72,13 @@ LOADS = {
 class Tool:
     """How one tool traces: argv before the work, and how its lines are judged."""
 
-    def __init__(self, name, before, stamp=None, per_event=None, needs=None, slow=False,
+    def __init__(self, name, before, stamp=None, per_event=None, needs=None,
                  after=None, env=None, quoted=False, only="", rounding=0):
         self.name = name
         self.before = before            # load name -> argv, None: not for this load
         self.stamp = stamp              # judge's word; None: there are no lines
         self.per_event = per_event or {}    # load name -> lines an event, 1 unless said
         self.needs = needs              # program that has to be installed
-        self.slow = slow
         self.after = after              # argv that makes the lines, timed apart
         self.env = env or {}
         self.quoted = quoted            # the command is one word
@@ -127,11 +127,11 @@ TOOLS = [
          lambda load: ["perf", "trace", "-m", "8M", "-o", "OUT"] +
          (["--no-syscalls", "-e", "sched:sched_switch"] if load == "switch" else
           ["-e", "uname"] if load == "uname" else []),
-         "span", None, "perf", slow=True, rounding=ROUNDING_NS),
+         "span", None, "perf", rounding=ROUNDING_NS),
     Tool("strace -f",
          of({"dd": ["strace", "-f", "-ttt", "-o", "OUT"],
              "uname": ["strace", "-f", "-ttt", "-e", "trace=uname", "-o", "OUT"]}),
-         "second", None, "strace", slow=True, rounding=ROUNDING_NS),
+         "second", None, "strace", rounding=ROUNDING_NS),
     Tool("bpftrace",
          lambda load: ["bpftrace", "-q", "-o", "OUT", "-e", BPFTRACE[load], "-c"],
          "first", {"dd": 2}, "bpftrace", env={"BPFTRACE_PERF_RB_PAGES": "2048"}, quoted=True),
@@ -217,7 +217,7 @@ def judge(tool, load, part, path):
 
 def measure(tool, load):
     """One run of one tool; times a million events."""
-    part = SLOW_PART if tool.slow else 1
+    part = PART.get(tool.name, 1)
     before = tool.before(load.name)
     scale = 1e6 / load.events(part)
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
@@ -301,7 +301,8 @@ def readers_of(folder):
         readers[f"weir replay, text, {name}"] = [WEIR, "replay", path]
         if shutil.which("babeltrace2"):
             readers[f"babeltrace2, counter, {name}"] = ["babeltrace2", path] + counter
-            readers[f"babeltrace2, text, {name}"] = ["babeltrace2", path]
+            if path == two:
+                readers[f"babeltrace2, text, {name}"] = ["babeltrace2", path]
     events = dict.fromkeys(readers, READ_EVENTS)
     if shutil.which("perf"):
         with contextlib.suppress(Failed):
@@ -355,7 +356,7 @@ def main():
     found = {name: all_tools(load) for name, load in LOADS.items()}
     results = {
         "loads": found, "reading": all_readers(), "left_out": LEFT_OUT, "versions": versions(),
-        "rounds": ROUNDS, "slow_part": SLOW_PART, "load_before": load_before,
+        "rounds": ROUNDS, "parts": PART, "load_before": load_before,
         "load_after": os.getloadavg()[0], "seconds": time.monotonic() - begin,
     }
     with open(RESULTS, "w", encoding="utf-8") as file:

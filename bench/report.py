@@ -140,12 +140,17 @@ def peers_tables(peers):
 def peers_section(peers):
     loads = f"{peers['load_before']:.1f} before, {peers['load_after']:.1f} after"
     versions = ", ".join(filter(None, peers["versions"].values()))
-    yield (f"Medians of {peers['rounds']} runs, all tools by turns; load average {loads}"
-           f"{quiet(peers['load_before'])}. {versions}. Times are for a million events; perf trace and strace "
-           f"did 1/{peers['slow_part']} of it.\n")
+    parts = ", ".join(f"{name} 1/{part}" for name, part in peers["parts"].items())
+    yield (f"Medians of {plural(peers['rounds'], 'run')}, all tools by turns; load average {loads}"
+           f"{quiet(peers['load_before'])}. {versions}. Times are for a million events, of which some did "
+           f"a part: {parts}.\n")
     yield from peers_tables(peers)
     yield ("Not measured: " +
            "; ".join(f"{name.split('/')[0]}, {why}" for name, why in peers["left_out"].items()) + ".\n")
+
+
+def plural(count, name):
+    return f"{count} {name}" + ("" if count == 1 else "s")
 
 
 def quiet(load):
@@ -254,6 +259,12 @@ class Goals:
             self.add("weir top under perf bench sched pipe: at most 50 ns of the reader's a switch",
                      each.group(1) + " ns", float(each.group(1)) <= 50)
 
+    def tracepoints(self, text):
+        match = re.search(r"^weir / perf, .*: ([\d.]+) \(", text, re.M)
+        if match:
+            self.add("a tracepoint: the traced side pays at most 1.1 times what perf record costs it",
+                     match.group(1) + " times", float(match.group(1)) <= 1.1)
+
     def reading(self, reading):
         text, script = reading.get("weir replay, text, 2 streams"), reading.get("perf script")
         if text and script:
@@ -270,6 +281,7 @@ def goals_section(folder):
     latency = read_json(folder, "latency.json")
     goals.latency(latency and latency["latency"])
     goals.top(read(folder, "top.txt"))
+    goals.tracepoints(read(folder, "tracepoints.txt"))
     goals.replay(read(folder, "replay.txt"))
     peers = read_json(folder, "peers.json")
     if peers:

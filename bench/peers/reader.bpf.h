@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* reader.bpf.h - the record of reader.bpf.c. */
 #ifndef WEIR_BENCH_PEERS_READER_H
 #define WEIR_BENCH_PEERS_READER_H

@@ -74,9 +74,10 @@ class GoalsTest(unittest.TestCase):
     def test_replay_and_top(self):
         def fill(goals):
             goals.replay("  2000000 events to a counter: 40.1 ns each, 24.9 M/s, 300 MiB of memory")
+            goals.tracepoints("weir / perf, median of 9 pairs: 1.04 (target 1.1)")
             goals.top("idle        0.150 % of a CPU, 90 switches/s\npipe         60.0 ns of the")
         self.assertEqual(self.rows(fill), [["24.9 M/s", "met"], ["300 MiB", "**missed**"],
-                                           ["0.150 %", "met"], ["60.0 ns", "**missed**"]])
+                                           ["1.04 times", "met"], ["0.150 %", "met"], ["60.0 ns", "**missed**"]])
 
     def test_what_was_not_measured_is_no_goal_met(self):
         def fill(goals):
@@ -85,6 +86,7 @@ class GoalsTest(unittest.TestCase):
             goals.lean({})
             goals.latency(None)
             goals.replay("")
+            goals.tracepoints("")
             goals.top("")
         self.assertEqual(self.rows(fill), [])
 
