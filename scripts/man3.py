@@ -25,8 +25,8 @@ TYPE = re.compile(r"\b(?:struct|enum) (weir_\w+)|\b(weir_\w+_fn)\b")
 class Header:
     def __init__(self, path):
         self.path = path
-        # As a program names it: <weir/stream.h>, <weir.bpf.h>.
-        self.name = re.sub(r"^.*include/|^.*bpf/", "", path)
+        # As a program names it: <weir/stream.h>, <weir/weir.bpf.h>.
+        self.name = "weir/" + os.path.basename(path)
         with open(path, encoding="utf-8") as file:
             self.text = file.read()
         self.about = prose(re.search(r"\n/\*(.*?)\*/", self.text, re.S).group(1))
@@ -122,11 +122,14 @@ def body(lines):
     return out
 
 
-def sentence(lines):
-    """What NAME says: the first sentence, without its full stop."""
-    text = " ".join(line.strip() for line in lines if line.strip())
-    first = re.split(r"(?<=[.:;]) ", text)[0].rstrip(".:;, ")
-    return first[:1].lower() + first[1:] if not first[:2].isupper() else first
+MAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "man")
+
+
+def summaries():
+    """{function: what it does, in a line}."""
+    with open(os.path.join(MAN, "functions"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line[:1] not in "#\n"]
+    return {row[0]: row[-1] for row in rows}
 
 
 def needed(args, kind, definitions):
@@ -146,7 +149,7 @@ def page(date, header, function, definitions, others):
     lines = prose(comment or "")
     out = ['.\\" SPDX-License-Identifier: BSD-2-Clause', f".Dd {date}",
            f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}",
-           f".Nd {escape(sentence(lines) or name)}"]
+           f".Nd {escape(summaries().get(name, name))}"]
     if not header.name.endswith(".bpf.h"):
         out += [".Sh LIBRARY", "libweir", ".Pq Fl lweir"]
     out += [".Sh SYNOPSIS", f".In {header.name}", f".Ft {kind.strip()}", f".Fo {name}"]
@@ -157,9 +160,17 @@ def page(date, header, function, definitions, others):
     out += [".Sh NOTES"] + body([re.sub(r"^[\w.]+\.h - ", "", line) for line in header.about])
     out += [".Sh SEE ALSO"]
     see = [other for other in others if other != name]
-    out += [".Xr weir 1" + (" ," if see else "")]
+    out += [".Xr libweir 3" + (" ," if see else "")]
     out += [f".Xr {other} 3 ," for other in see[:-1]] + [f".Xr {other} 3" for other in see[-1:]]
     return "\n".join(out) + "\n"
+
+
+def overview(functions):
+    """libweir(3), with the list of all functions."""
+    with open(os.path.join(MAN, "libweir.3"), encoding="utf-8") as file:
+        text = file.read()
+    items = [f".It Xr {function[0]} 3\n{summaries().get(function[0])}" for function in functions]
+    return text.replace("@FUNCTIONS@", "\n".join([".Bl -tag -width Ds"] + items + [".El"]))
 
 
 def write(date, folder, headers):
@@ -171,6 +182,9 @@ def write(date, folder, headers):
         for function in header.functions():
             with open(os.path.join(folder, function[0] + ".3"), "w", encoding="utf-8") as file:
                 file.write(page(date, header, function, definitions, sorted(names)))
+    functions = sorted(function for header in headers for function in header.functions())
+    with open(os.path.join(folder, "libweir.3"), "w", encoding="utf-8") as file:
+        file.write(overview(functions))
 
 
 def main():
@@ -178,14 +192,17 @@ def main():
     headers = [Header(path) for path in rest if path.endswith(".h")]
     functions = [function for header in headers for function in header.functions()]
     if command == "list":
-        print("\n".join(function[0] + ".3" for function in functions))
+        print("\n".join(["libweir.3"] + [function[0] + ".3" for function in functions]))
     elif command == "write":
         write(rest[0], rest[1], headers)
     else:
         bare = [function[0] for function in functions if not function[3]]
         for name in bare:
             print(f"{name}: no comment before it, so no page")
-        sys.exit(bool(bare))
+        known, told = {function[0] for function in functions}, set(summaries())
+        for name in sorted(known ^ told):
+            print(f"{name}: in man/functions or in the headers, and not in the other")
+        sys.exit(bool(bare) or known != told)
 
 
 if __name__ == "__main__":

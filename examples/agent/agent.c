@@ -23,6 +23,7 @@ static volatile sig_atomic_t stop;
 
 static void on_stop(int sig)
 {
+	(void)sig;
 	stop = 1;
 }
 
@@ -31,6 +32,7 @@ static int on_event(void *ctx, const struct weir_event *event)
 	const struct signal *s = event->data;
 	const struct weir_gap *gap = event->data;
 
+	(void)ctx;
 	if (event->kind == WEIR_KIND_GAP)
 		printf("%" PRIu64 " lost %" PRIu64 " since %" PRIu64 ": %s\n", event->stamp_ns,
 		       gap->lost, gap->from_ns, weir_cause__name(gap->cause));
@@ -43,9 +45,11 @@ static int on_event(void *ctx, const struct weir_event *event)
 /* One ring a CPU; what weir.bpf.h's maps need before they are made. */
 static struct agent *load(void)
 {
-	struct agent *agent = agent__open();
+	struct agent *agent;
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus();
 
+	libbpf_set_print(NULL);
+	agent = agent__open();
 	if (!agent)
 		return NULL;
 	agent->rodata->weir_nr_cpus = cpus;
@@ -84,6 +88,9 @@ int main(int argc, char **argv)
 	struct weir_stream *stream = agent ? make_stream(agent) : NULL;
 	int err = stream && !agent__attach(agent) ? 0 : -1;
 
+	if (err)
+		fprintf(stderr, "cannot trace: %s (root, or CAP_BPF and CAP_PERFMON?)\n",
+			strerror(errno));
 	signal(SIGINT, on_stop);
 	signal(SIGTERM, on_stop);
 	if (!err)

@@ -21,6 +21,7 @@ static uint64_t lost;
 
 static void on_stop(int sig)
 {
+	(void)sig;
 	stop = 1;
 }
 
@@ -29,6 +30,7 @@ static int on_event(void *ctx, const struct weir_event *event)
 	const struct open *open = event->data;
 	const struct weir_gap *gap = event->data;
 
+	(void)ctx;
 	if (event->kind == WEIR_KIND_GAP)
 		lost += gap->lost;
 	else if (event->kind == WEIR_KIND_RECORD && event->len >= sizeof(*open))

@@ -20,6 +20,7 @@ static uint64_t lost;
 
 static void on_stop(int sig)
 {
+	(void)sig;
 	stop = 1;
 }
 
@@ -27,11 +28,13 @@ static void on_open(void *ctx, int cpu, void *data, __u32 size)
 {
 	const struct open *open = data;
 
+	(void)ctx, (void)cpu, (void)size;
 	printf("%llu %.16s[%u]\n", open->ns, open->comm, open->pid);
 }
 
 static void on_lost(void *ctx, int cpu, __u64 count)
 {
+	(void)ctx, (void)cpu;
 	lost += count;
 }
 

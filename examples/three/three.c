@@ -24,6 +24,7 @@ static volatile sig_atomic_t stop;
 
 static void on_stop(int sig)
 {
+	(void)sig;
 	stop = 1;
 }
 
@@ -64,6 +65,7 @@ static void forget(void *arg, uint64_t stamp_ns)
 {
 	struct three *t = arg;
 
+	(void)stamp_ns;
 	t->retired++;
 }
 

@@ -112,7 +112,7 @@ def functions(weir):
 
 
 def lint(weir):
-    pages = [path for path in tree.files() if re.match(r"man/.*\.\d$", path)]
+    pages = [path for path in tree.files() if re.match(r"man/.*\.1$", path)]
     if len(pages) != len(COMMANDS) + 1:
         yield f"man: {len(pages)} pages"
     yield from mandoc(pages)
