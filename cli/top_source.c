@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 /*
- * Rings of 65,536 records hold 200 ms of the fastest switching that there is. While little happens half
- * of that is enough; a burst that begins right behind a poll then still fits.
+ * Rings of 65,536 records hold 107 ms of the fastest switching that was seen, 610,000 a second. While
+ * little happens half of that is enough: a burst that begins right behind a poll still fits.
  */
 #define PAUSE_BUSY_MS 25
-#define PAUSE_IDLE_MS 100
+#define PAUSE_IDLE_MS 50
 #define BUSY_RECORDS  2000
 
 struct top_source {
