@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "measure/flood.h"
+#include "measure/most.h"
 #include "measure/ordinary.h"
 #include "measure/sample.h"
 
@@ -12,9 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FIRST_RATE  50000u
-#define HALVINGS    4
-#define GROWS	    1.1
 #define CATCH_UP_NS 1000000
 
 struct caller {
@@ -179,36 +177,30 @@ struct flood_result flood__run(struct flood *flood, const struct flood_shape *sh
 	};
 }
 
+struct step {
+	struct flood *flood;
+	struct flood_shape shape;
+	double seconds;
+	struct flood_result best;
+};
+
+static struct most_run run_step(void *ctx, uint64_t rate)
+{
+	struct step *step = ctx;
+	struct flood_result result;
+
+	step->shape.rate = rate;
+	result = flood__run(step->flood, &step->shape, step->seconds);
+	if (!result.lost && result.delivered > step->best.delivered)
+		step->best = result;
+	return (struct most_run){.delivered = result.delivered, .lost = result.lost};
+}
+
 struct flood_result flood__search(struct flood *flood, const struct flood_shape *shape,
 				  double seconds, bool *limit)
 {
-	struct flood_result best = {0}, result;
-	struct flood_shape at = *shape;
-	uint64_t good = 0, bad;
-	unsigned stalls = 0;
+	struct step step = {.flood = flood, .shape = *shape, .seconds = seconds};
 
-	/* A load that is at its end makes no more at twice the rate, nor at four times. */
-	for (at.rate = FIRST_RATE; stalls < 2; at.rate *= 2) {
-		result = flood__run(flood, &at, seconds);
-		if (result.lost)
-			break;
-		stalls = result.delivered < GROWS * best.delivered ? stalls + 1 : 0;
-		if (result.delivered > best.delivered)
-			best = result;
-		good = at.rate;
-	}
-	*limit = stalls == 2;
-	bad = at.rate;
-	for (int i = 0; i < HALVINGS && !*limit; i++) {
-		at.rate = good + (bad - good) / 2;
-		result = flood__run(flood, &at, seconds);
-		if (result.lost) {
-			bad = at.rate;
-			continue;
-		}
-		good = at.rate;
-		if (result.delivered > best.delivered)
-			best = result;
-	}
-	return best;
+	most__find(run_step, &step, limit);
+	return step.best;
 }
