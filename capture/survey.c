@@ -49,6 +49,17 @@ __attribute__((format(printf, 2, 3))) static void problem(struct surveying *s, c
 	s->fn(s->ctx, file, s->at ? s->at->offset : 0, text);
 }
 
+/* records READER_UNKNOWN: nobody knows. What other streams hold is no event. */
+static void count_damaged(struct survey *out, const struct reader_stream *stream, uint64_t records)
+{
+	if (stream->kind != CAPTURE_CPU)
+		return;
+	if (records == READER_UNKNOWN)
+		out->damaged_unknown = true;
+	else
+		out->damaged += records;
+}
+
 /* ---- records ---------------------------------------------------------------------------------- */
 
 static void take_gap(struct surveying *s, const struct capture_gap *gap)
@@ -173,9 +184,11 @@ static void walk_packet(struct surveying *s)
 
 	while ((step = packet__next(&walk, &rec)) == PACKET_RECORD)
 		take_record(s, rec);
-	if (step == PACKET_BROKEN)
-		problem(s, "has %u records that cannot be told apart, behind time %" PRIu64,
-			walk.left, walk.last_ns);
+	if (step != PACKET_BROKEN)
+		return;
+	count_damaged(s->out, s->stream, walk.left);
+	problem(s, "has %u records that cannot be told apart, behind time %" PRIu64, walk.left,
+		walk.last_ns);
 }
 
 static void take_packet(struct surveying *s, size_t i)
@@ -185,6 +198,9 @@ static void take_packet(struct surveying *s, size_t i)
 	int err = reader__packet(s->reader, s->index, i, s->packet);
 
 	s->out->packets++;
+	/* Its head may be what is damaged. */
+	if (err)
+		count_damaged(s->out, s->stream, READER_UNKNOWN);
 	if (err == -EBADMSG) {
 		problem(s, "is damaged: its checksum is another");
 		return;
@@ -330,6 +346,7 @@ static void tell_flaw(struct surveying *s, const struct reader_flaw *flaw)
 static void tell_flaws(struct surveying *s)
 {
 	size_t count;
+	const struct reader_stream *streams = reader__streams(s->reader, &count);
 	const struct reader_flaw *flaws = reader__flaws(s->reader, &count);
 	const struct reader_env *env = reader__env(s->reader);
 
@@ -339,8 +356,10 @@ static void tell_flaws(struct surveying *s)
 		problem(s, "the layout is %u, and not %u", env->layout, CAPTURE_LAYOUT);
 	if (env->uuid_differs)
 		problem(s, "the metadata is of another capture, by its uuid");
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		count_damaged(s->out, &streams[flaws[i].stream], flaws[i].records);
 		tell_flaw(s, &flaws[i]);
+	}
 }
 
 /* ---- the whole -------------------------------------------------------------------------------- */
@@ -455,13 +474,18 @@ int survey__repair(struct reader *reader, survey_cut_fn fn, void *ctx)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_flaws; i++) {
 		const struct reader_file *file = &streams[flaws[i].stream].files[flaws[i].file];
-		int err;
+		struct survey_cut done = {
+			.file = file->name,
+			.offset = flaws[i].offset,
+			.bytes = flaws[i].bytes,
+			.records = flaws[i].records,
+		};
 
 		if (!is_tail(file, &flaws[i]) || is_readable(reader, &flaws[i], bytes))
 			continue;
-		err = cut(reader__path(reader), file->name, flaws[i].offset);
-		failed += err != 0;
-		fn(ctx, file->name, flaws[i].offset, flaws[i].bytes, err);
+		done.error = cut(reader__path(reader), file->name, flaws[i].offset);
+		failed += done.error != 0;
+		fn(ctx, &done);
 	}
 	free(bytes);
 	return failed;

@@ -36,6 +36,9 @@ struct survey {
 	uint64_t late, gaps, steps, tasks, packets, bytes;
 	uint64_t lost[WEIR_LOST_CAUSES];
 	uint8_t bound[WEIR_LOST_CAUSES];
+	/* Beside these: records that damage took, as far as that is known from what is left. */
+	uint64_t damaged;
+	bool damaged_unknown;	   /* and more of them, nobody knows how many */
 	uint64_t begin_ns, end_ns; /* of all packets */
 	int64_t wall_offset_ns;
 	bool has_wall;
@@ -60,8 +63,13 @@ void survey__free(struct survey *survey);
  * is no packet that could be read. A file that holds nothing else goes. Nothing but that is touched. cut()
  * is called for each; error 0: it was done. Returns how many could not be cut.
  */
-typedef void (*survey_cut_fn)(void *ctx, const char *file, uint64_t offset, uint64_t bytes,
-			      int error);
+struct survey_cut {
+	const char *file;
+	uint64_t offset, bytes;
+	uint64_t records; /* that were in it, by what is left of its head; READER_UNKNOWN */
+	int error;
+};
+typedef void (*survey_cut_fn)(void *ctx, const struct survey_cut *cut);
 int survey__repair(struct reader *reader, survey_cut_fn cut, void *ctx);
 
 #endif /* WEIR_CAPTURE_SURVEY_H */

@@ -161,18 +161,26 @@ static int check(struct verifying *v)
 
 /* ---- repair ----------------------------------------------------------------------------------- */
 
-static void on_cut(void *ctx, const char *file, uint64_t offset, uint64_t bytes, int error)
+static void on_cut(void *ctx, const struct survey_cut *cut)
 {
 	const struct verifying *v = ctx;
 
-	if (error)
-		say(v->command, "%s/%s: %s", v->path, file, strerror(error));
-	else if (offset)
-		printf("%s/%s: cut to %" PRIu64 " bytes: the %" PRIu64 " behind were no packet\n",
-		       v->path, file, offset, bytes);
+	if (cut->error) {
+		say(v->command, "%s/%s: %s", v->path, cut->file, strerror(cut->error));
+		return;
+	}
+	if (cut->offset)
+		printf("%s/%s: cut to %" PRIu64 " bytes: the %" PRIu64 " behind were no packet",
+		       v->path, cut->file, cut->offset, cut->bytes);
 	else
-		printf("%s/%s: removed: its %" PRIu64 " bytes were no packet\n", v->path, file,
-		       bytes);
+		printf("%s/%s: removed: its %" PRIu64 " bytes were no packet", v->path, cut->file,
+		       cut->bytes);
+	if (cut->records == READER_UNKNOWN)
+		puts("; how many records it was to have is not known");
+	else if (cut->records)
+		printf("; it was to have %" PRIu64 " records\n", cut->records);
+	else
+		putchar('\n');
 }
 
 static bool open_reader(struct verifying *v)

@@ -113,25 +113,41 @@ static void print_bytes(const char *what, const char *bytes)
 	putchar('\n');
 }
 
+/* Of damage, no more is known than what is left of it tells. */
+static void print_cause(const struct survey *s, int cause)
+{
+	bool damaged = cause == WEIR_LOST_BROKEN && (s->damaged || s->damaged_unknown);
+	uint64_t lost = s->lost[cause] + (damaged ? s->damaged : 0);
+
+	printf(" %s ", weir_cause__name((enum weir_cause)cause));
+	if (s->bound[cause] == WEIR_BOUND_UNKNOWN || (damaged && !lost))
+		fputs("unknown", stdout);
+	else
+		printf("%s%" PRIu64,
+		       damaged				       ? "at least "
+		       : s->bound[cause] == WEIR_BOUND_AT_MOST ? "at most "
+							       : "",
+		       lost);
+	if (damaged)
+		fputs(" (torn or damaged)", stdout);
+}
+
 static void print_lost(const struct survey *s)
 {
 	bool any = false;
 
 	printf("lost     ");
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
-		const char *name = weir_cause__name((enum weir_cause)cause);
+		bool damaged = cause == WEIR_LOST_BROKEN && (s->damaged || s->damaged_unknown);
 
-		if (s->bound[cause] == WEIR_BOUND_UNKNOWN)
-			printf(" %s unknown", name);
-		else if (s->lost[cause])
-			printf(" %s %s%" PRIu64, name,
-			       s->bound[cause] == WEIR_BOUND_AT_MOST ? "at most " : "",
-			       s->lost[cause]);
-		else
+		if (!s->lost[cause] && s->bound[cause] != WEIR_BOUND_UNKNOWN && !damaged)
 			continue;
+		print_cause(s, cause);
 		any = true;
 	}
-	puts(any ? "" : " nothing");
+	if (!any)
+		fputs(s->closed ? " nothing" : " nothing known", stdout);
+	puts(s->closed ? "" : "; what was not written yet is missing");
 }
 
 static void print_counts(const struct survey *s)
@@ -265,6 +281,7 @@ static void put_cpus(struct out *out, const struct survey *s)
 	out__char(out, ']');
 }
 
+/* What damage took is `broken`, as replay has it. */
 static void put_lost(struct out *out, const struct survey *s)
 {
 	const char *between = "";
@@ -272,16 +289,21 @@ static void put_lost(struct out *out, const struct survey *s)
 	key(out, "lost");
 	out__char(out, '{');
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
-		if (!s->lost[cause] && s->bound[cause] != WEIR_BOUND_UNKNOWN)
+		bool broken = cause == WEIR_LOST_BROKEN;
+		bool unknown = s->bound[cause] == WEIR_BOUND_UNKNOWN ||
+			       (broken && s->damaged_unknown);
+		uint64_t lost = s->lost[cause] + (broken ? s->damaged : 0);
+
+		if (!lost && !unknown)
 			continue;
 		out__str(out, between);
 		out__char(out, '"');
 		out__str(out, weir_cause__name((enum weir_cause)cause));
 		out__str(out, "\":");
-		if (s->bound[cause] == WEIR_BOUND_UNKNOWN)
+		if (unknown)
 			out__str(out, "null");
 		else
-			out__u64(out, s->lost[cause]);
+			out__u64(out, lost);
 		between = ",";
 	}
 	out__char(out, '}');

@@ -268,10 +268,13 @@ class Damage(unittest.TestCase):
             # What is missing is known to the record, for the account of the end is there.
             self.assertEqual(account["delivered"] + account["lost"]["broken"], len(whole))
             self.assertIn("gap", {line["event"] for line in ours})
+            self.assertRegex(live.run("info", path)[1],
+                             r"(?m)^lost +broken at least [1-9][0-9]* \(torn or damaged\)$")
+            self.assertGreater(json.loads(live.run("info", "--json", path)[1])["lost"]["broken"], 0)
             subprocess.run(["babeltrace2", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                            check=False)
             status, out, said = live.run("verify", "--repair", path)
-            self.assertIn("cut to", out)
+            self.assertRegex(out, "cut to [0-9]+ bytes: .*; it was to have [1-9][0-9]* records")
             self.assertEqual(subprocess.run(["babeltrace2", path], stdout=subprocess.DEVNULL,
                                             stderr=subprocess.DEVNULL, check=False).returncode, 0)
 

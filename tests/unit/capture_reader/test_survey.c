@@ -233,13 +233,13 @@ static void test_damage_is_told(void **state)
 
 /* ---- repair ----------------------------------------------------------------------------------- */
 
-static void on_cut(void *ctx, const char *file, uint64_t offset, uint64_t bytes, int error)
+static void on_cut(void *ctx, const struct survey_cut *cut)
 {
 	struct told *told = ctx;
 
-	assert_int_equal(error, 0);
+	assert_int_equal(cut->error, 0);
 	told->count++;
-	snprintf(told->file, sizeof(told->file), "%s", file);
+	snprintf(told->file, sizeof(told->file), "%s", cut->file);
 }
 
 static unsigned int repair(const struct build *build)
