@@ -207,6 +207,7 @@ struct indexing {
 	struct packet_place place;
 	struct store *store;
 	uint8_t *packet; /* room for one */
+	uint64_t budget; /* bytes of this file that may still be looked at for a checksum */
 };
 
 static struct reader_stream *stream_at(const struct indexing *ix)
@@ -219,6 +220,15 @@ static const struct reader_packet *last_packet(const struct reader_stream *strea
 	return stream->nr_packets ? &stream->packets[stream->nr_packets - 1] : NULL;
 }
 
+/*
+ * Heads can lie about packets that reach over each other, and each would be looked at. Damage that was not
+ * made for it does not come near this.
+ */
+static void set_budget(struct indexing *ix)
+{
+	ix->budget = 4 * ix->store->size + 16 * (uint64_t)CAPTURE_PACKET_BYTES;
+}
+
 /* Is there a packet, whole and with the right checksum? */
 static bool is_intact_at(struct indexing *ix, uint64_t offset)
 {
@@ -228,6 +238,9 @@ static bool is_intact_at(struct indexing *ix, uint64_t offset)
 
 	if (n != (ssize_t)HEAD || !packet__is_head(head, &ix->place))
 		return false;
+	if (packet__bytes(head) > ix->budget)
+		return false;
+	ix->budget -= packet__bytes(head);
 	rest = packet__bytes(head) - HEAD;
 	return store__read(ix->store, ix->packet + HEAD, rest, offset + HEAD) == (ssize_t)rest &&
 	       packet__is_intact(ix->packet);
@@ -484,6 +497,7 @@ static int index_file(struct indexing *ix)
 		return err == -ENOMEM ? err : add_flaw(ix->r, &flaw);
 	}
 	ix->store = &store;
+	set_budget(ix);
 	file->size = store.size;
 	while (offset < store.size && !err)
 		err = index_packet(ix, &offset);
@@ -501,6 +515,7 @@ static int check_last(struct indexing *ix)
 	if (!last || open_store(ix->r, &stream_at(ix)->files[last->file], &store))
 		return 0;
 	ix->store = &store;
+	set_budget(ix);
 	if (!is_intact_at(ix, last->offset))
 		err = drop_last(ix);
 	store__close(&store);
@@ -556,6 +571,7 @@ static bool find_uuid(struct indexing *ix, uint8_t uuid[16])
 		if (open_store(r, &stream->files[stream->nr_files - 1], &store))
 			continue;
 		ix->store = &store;
+		set_budget(ix);
 		found = is_intact_at(ix, 0);
 		store__close(&store);
 		if (!found)

@@ -25,6 +25,7 @@
 #define TABLE_ENTRY	8u
 #define HEAD_MAX	4096u /* up to here, the front of a frame is enough */
 #define FRONT_BYTES	(192u << 10)
+#define WINDOW_LOG	20 /* of a packet */
 
 struct frame {
 	uint64_t at, plain_at;
@@ -114,21 +115,43 @@ static int read_table(struct store_zstd *z, int fd, uint64_t size)
 	return err ? err : at + bytes == size ? 0 : -EBADMSG;
 }
 
+/* Bytes of the file that are in memory. */
+struct window {
+	uint64_t at;
+	size_t bytes;
+};
+
+/* How long the frame at this place is, with all of it in the window; 0: there is none. */
+static size_t look_at_frame(struct store_zstd *z, int fd, uint64_t at, struct window *window)
+{
+	size_t from = (size_t)(at - window->at);
+	size_t bytes = ZSTD_findFrameCompressedSize(z->packed + from, window->bytes - from);
+	ssize_t n;
+
+	/* It may only go on behind the window. Frames are short: most are read with the one before. */
+	if (ZSTD_isError(bytes)) {
+		n = read_file(fd, z->packed, ZSTD_compressBound(CAPTURE_PACKET_BYTES), at);
+		*window = (struct window){at, n > 0 ? (size_t)n : 0};
+		bytes = ZSTD_findFrameCompressedSize(z->packed, window->bytes);
+	}
+	return ZSTD_isError(bytes) ? 0 : bytes;
+}
+
 /* One frame after the other, as far as they can be told apart. */
 static int walk_frames(struct store_zstd *z, int fd, uint64_t size)
 {
+	struct window window = {0, 0};
 	uint64_t at = 0;
 	int err = 0;
 
 	z->nr_frames = 0;
 	while (!err && at < size) {
-		ssize_t n = read_file(fd, z->packed, ZSTD_compressBound(CAPTURE_PACKET_BYTES), at);
-		size_t bytes = n > 0 ? ZSTD_findFrameCompressedSize(z->packed, (size_t)n) : 0;
+		size_t bytes = look_at_frame(z, fd, at, &window);
 
-		if (!bytes || ZSTD_isError(bytes))
+		if (!bytes)
 			break;
 		err = add_frame(z, at, (uint32_t)bytes,
-				ZSTD_getFrameContentSize(z->packed, (size_t)n));
+				ZSTD_getFrameContentSize(z->packed + (at - window.at), bytes));
 		at += bytes;
 	}
 	return err == -ENOMEM ? err : z->nr_frames ? 0 : -EBADMSG;
@@ -160,6 +183,8 @@ static int open_zstd(struct store *store)
 	z->packed = malloc(ZSTD_compressBound(CAPTURE_PACKET_BYTES));
 	if (!z->ctx || !z->plain || !z->packed)
 		return -ENOMEM;
+	/* A frame may ask for more than it is long. */
+	ZSTD_DCtx_setParameter(z->ctx, ZSTD_d_windowLogMax, WINDOW_LOG);
 	err = read_table(z, store->fd, store->size);
 	if (err == -EBADMSG)
 		err = walk_frames(z, store->fd, store->size);

@@ -9,7 +9,9 @@
 #include "capture/classes.h"
 #include "capture/packet.h"
 #include "capture/reader.h"
+#include "capture/store.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,6 +415,60 @@ static void test_parts_follow_each_other(void **state)
 	build__remove(&build);
 }
 
+/* Each would have a MiB looked at that is no packet: what they cost is bounded, and they are one flaw. */
+static void test_heads_that_lie(void **state)
+{
+	enum { HEADS = 100000 };
+	struct capture_packet *heads = calloc(1 + HEADS, sizeof(*heads));
+	struct reader *reader;
+	struct build build;
+	uint8_t *bytes;
+	char path[128];
+
+	build__init(&build);
+	build__empty(&build, CAPTURE_CPU, 0, 1000);
+	assert_int_equal(build__read(build__file(&build, "cpu0.000001", path), &bytes),
+			 sizeof(*heads));
+	assert_non_null(heads);
+	for (size_t i = 0; i <= HEADS; i++) {
+		memcpy(&heads[i], bytes, sizeof(heads[i]));
+		if (i)
+			heads[i].content_bits = heads[i].packet_bits = 8 * CAPTURE_PACKET_BYTES;
+	}
+	build__write(path, (const uint8_t *)heads, (1 + HEADS) * sizeof(*heads));
+	reader = open_capture(&build);
+	assert_int_equal(only_flaw(reader)->kind, READER_DAMAGED);
+	assert_int_equal(only_flaw(reader)->bytes, HEADS * sizeof(*heads));
+	reader__close(reader);
+	free(heads);
+	free(bytes);
+	build__remove(&build);
+}
+
+/* A byte each, and no table that says where they are: the file is read once for it. */
+static void test_short_frames(void **state)
+{
+	static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 9, 0, 0, 'x'};
+	enum { FRAMES = 200000 };
+	uint8_t *bytes = malloc(FRAMES * sizeof(frame)), last = 0;
+	struct store store;
+	struct build build;
+	char path[128];
+
+	build__init(&build);
+	assert_non_null(bytes);
+	for (size_t i = 0; i < FRAMES; i++)
+		memcpy(bytes + i * sizeof(frame), frame, sizeof(frame));
+	build__write(build__file(&build, "frames", path), bytes, FRAMES * sizeof(frame));
+	assert_int_equal(store__open(&store, AT_FDCWD, path, true), 0);
+	assert_int_equal(store.size, FRAMES);
+	assert_int_equal(store__read(&store, &last, 1, FRAMES - 1), 1);
+	assert_int_equal(last, 'x');
+	store__close(&store);
+	free(bytes);
+	build__remove(&build);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +485,8 @@ int main(void)
 		cmocka_unit_test(test_damaged_metadata),
 		cmocka_unit_test(test_no_capture),
 		cmocka_unit_test(test_parts_follow_each_other),
+		cmocka_unit_test(test_heads_that_lie),
+		cmocka_unit_test(test_short_frames),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
