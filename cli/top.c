@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/filter.h"
 #include "cli/options.h"
+#include "cli/selection.h"
 #include "cli/stop.h"
 #include "cli/style.h"
 #include "cli/top.h"
@@ -149,21 +150,21 @@ static bool check_sort(struct top *t)
 	return false;
 }
 
+/* In a capture there may be processes of any number. */
 static bool add_pid(struct top *t, const char *word, char **end)
 {
 	unsigned long pid;
 
 	errno = 0;
 	pid = strtoul(word, end, 10);
-	if (*word < '0' || *word > '9' || errno || !pid || pid > 1u << 22 ||
-	    (**end && **end != ','))
+	if (*word < '0' || *word > '9' || errno || !pid || pid > INT32_MAX ||
+	    (**end && **end != ',') || t->view.nr_pids == SELECTION_PIDS_MAX)
 		return false;
-	if (t->view.nr_pids < TOP_PIDS_MAX)
-		t->view.pids[t->view.nr_pids++] = (uint32_t)pid;
+	t->view.pids[t->view.nr_pids++] = (uint32_t)pid;
 	return true;
 }
 
-static bool check_pids(struct top *t)
+static bool check_replayed_pids(struct top *t)
 {
 	for (unsigned i = 0; i < t->opts.pids.count; i++) {
 		const char *word = t->opts.pids.at[i];
@@ -171,12 +172,25 @@ static bool check_pids(struct top *t)
 
 		do {
 			if (!add_pid(t, word, &end)) {
-				SAY("-p takes numbers of processes, not '%s'", t->opts.pids.at[i]);
+				SAY("-p takes at most %d process ids, not '%s'", SELECTION_PIDS_MAX,
+				    t->opts.pids.at[i]);
 				return false;
 			}
 			word = end + 1;
 		} while (*end);
 	}
+	return true;
+}
+
+static bool check_pids(struct top *t)
+{
+	struct probes_selection selection = {0};
+
+	if (t->opts.replay)
+		return check_replayed_pids(t);
+	if (!selection__pids(&top_command, &t->opts.pids, t->view.pids, &selection))
+		return false;
+	t->view.nr_pids = selection.nr_pids;
 	return true;
 }
 

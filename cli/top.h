@@ -7,6 +7,7 @@
 #define WEIR_CLI_TOP_H
 
 #include "cli/options.h"
+#include "cli/selection.h"
 #include "state/usage.h"
 
 extern const struct command_def top_command;
@@ -42,7 +43,6 @@ const char *top_by__name(enum usage_by by);
 bool top_sort__find(const char *word, enum top_sort *out);
 bool top_by__find(const char *word, enum usage_by *out);
 
-#define TOP_PIDS_MAX 1024
 #define TOP_TEXT_MAX 64
 
 /* What of an interval is shown, and in which order. */
@@ -52,7 +52,7 @@ struct top_view {
 	bool reverse, tree, no_idle, counters;
 	bool has_uid;
 	uint32_t uid;
-	uint32_t pids[TOP_PIDS_MAX];
+	uint32_t pids[SELECTION_PIDS_MAX];
 	uint32_t nr_pids;
 	const struct option_list *comms;
 	char text[TOP_TEXT_MAX]; /* part of a name or pid; "": any */

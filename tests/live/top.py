@@ -524,6 +524,12 @@ class Options(unittest.TestCase):
         self.assertEqual({row["pid"] for row in report["rows"] if row["kind"] == "tasks"},
                          {os.getpid(), os.getppid()})
 
+    def test_no_such_pid(self):
+        for pid in (4000000, 9999999):
+            status, out, said = live.run("top", "--once", "-p", pid)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn(f"there is no process {pid}", said)
+
     def test_user(self):
         report = self.report("-u", "root")
         self.assertEqual({row["uid"] for row in report["rows"] if row["kind"] == "tasks"}, {0})
