@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,10 +30,15 @@ static struct weir_source_info *all_sources(const struct weir_stream *stream, ui
 	return infos;
 }
 
-static int put(const struct weir_stream *stream, struct out *out, bool json, bool two_lines)
+static int put(const struct weir_stream *stream, struct out *out, enum account_form form,
+	       bool two_lines)
 {
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
-	struct sink_ledger_extra extra = {.self_cpu_ns = own_cpu_ns(), .two_lines = two_lines};
+	struct sink_ledger_extra extra = {
+		.self_cpu_ns = own_cpu_ns(),
+		.two_lines = two_lines,
+		.is_event = form == ACCOUNT_EVENT,
+	};
 	struct weir_source_info *infos;
 
 	weir_stream__ledger(stream, &ledger);
@@ -40,7 +46,7 @@ static int put(const struct weir_stream *stream, struct out *out, bool json, boo
 	if (!infos)
 		return -ENOMEM;
 	extra.sources = infos;
-	if (json)
+	if (form != ACCOUNT_TEXT)
 		sink__ledger_json(out, &ledger, &extra);
 	else
 		sink__ledger_text(out, &ledger, &extra);
@@ -50,13 +56,13 @@ static int put(const struct weir_stream *stream, struct out *out, bool json, boo
 
 int account__put(const struct weir_stream *stream, struct out *out, bool json)
 {
-	return put(stream, out, json, true);
+	return put(stream, out, json ? ACCOUNT_JSON : ACCOUNT_TEXT, true);
 }
 
-int account__write(const struct weir_stream *stream, int fd, bool json)
+int account__write(const struct weir_stream *stream, int fd, enum account_form form)
 {
 	struct out *out = out__new(fd, 0, NULL, 0);
-	int err = out ? put(stream, out, json, isatty(fd)) : -ENOMEM;
+	int err = out ? put(stream, out, form, isatty(fd)) : -ENOMEM;
 
 	if (!err) {
 		out__char(out, '\n');
@@ -65,6 +71,24 @@ int account__write(const struct weir_stream *stream, int fd, bool json)
 	}
 	out__free(out);
 	return err;
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat a_st, b_st;
+
+	if (fstat(a, &a_st) || fstat(b, &b_st))
+		return false;
+	return a_st.st_dev == b_st.st_dev && a_st.st_ino == b_st.st_ino;
+}
+
+int account__say(const struct weir_stream *stream, bool json, int trace_fd)
+{
+	enum account_form form = ACCOUNT_TEXT;
+
+	if (json && !isatty(STDERR_FILENO))
+		form = is_same_file(trace_fd, STDERR_FILENO) ? ACCOUNT_EVENT : ACCOUNT_JSON;
+	return account__write(stream, STDERR_FILENO, form);
 }
 
 bool account__lost_anything(const struct weir_stream *stream)

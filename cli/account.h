@@ -15,8 +15,17 @@ struct out;
  */
 int account__put(const struct weir_stream *stream, struct out *out, bool json);
 
-/* One line to a descriptor, or two to a terminal. 0 or -errno. */
-int account__write(const struct weir_stream *stream, int fd, bool json);
+enum account_form {
+	ACCOUNT_TEXT,
+	ACCOUNT_JSON,
+	ACCOUNT_EVENT, /* JSON among the lines of a trace: with `event`, as they have */
+};
+
+/* One line to a descriptor, or two of text to a terminal. 0 or -errno. */
+int account__write(const struct weir_stream *stream, int fd, enum account_form form);
+
+/* On standard error: for people where there is a terminal, and else as the trace is, at trace_fd. */
+int account__say(const struct weir_stream *stream, bool json, int trace_fd);
 
 bool account__lost_anything(const struct weir_stream *stream);
 

@@ -497,7 +497,7 @@ static void look_after(struct record *r)
 	say_error(r);
 	progress__draw(&r->progress, r->live.stream, r->writer, now);
 	if (stop__ledger_wanted())
-		account__write(r->live.stream, STDERR_FILENO, false);
+		account__write(r->live.stream, STDERR_FILENO, ACCOUNT_TEXT);
 }
 
 static int poll_timeout_ms(uint64_t end_ns)
@@ -545,13 +545,13 @@ static int report(struct record *r)
 	int err = 0;
 
 	writer__stats(r->writer, &stats);
-	account__write(r->live.stream, STDERR_FILENO, false);
+	account__write(r->live.stream, STDERR_FILENO, ACCOUNT_TEXT);
 	if (r->ledger_fd < 0)
 		return stats.error;
 	if (ftruncate(r->ledger_fd, 0) && errno != EINVAL)
 		err = -errno;
 	if (!err)
-		err = account__write(r->live.stream, r->ledger_fd, true);
+		err = account__write(r->live.stream, r->ledger_fd, ACCOUNT_JSON);
 	if (err)
 		SAY("%s: %s", r->opts.ledger, strerror(-err));
 	return stats.error ? stats.error : err;

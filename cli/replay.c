@@ -294,8 +294,6 @@ static bool open_viewer(struct replay *r)
 		return false;
 	r->viewer.types = r->selection.types & reader__env(r->reader)->selected_types;
 	r->viewer.max_events = r->opts.max_events;
-	if (!r->range.from_ns)
-		r->viewer.command_pid = reader__env(r->reader)->command_pid;
 	if (r->picked.pids || r->picked.calls || r->picked.from_ns || r->opts.filter.user) {
 		r->viewer.wants = picked__wants;
 		r->viewer.ctx = &r->picked;
@@ -374,7 +372,7 @@ static int run(struct replay *r)
 		more = feed__step(r->feed);
 		draw_progress(r);
 		if (stop__ledger_wanted())
-			account__write(r->stream, STDERR_FILENO, is_json(r));
+			account__say(r->stream, is_json(r), r->outputs.trace_fd);
 	}
 	wipe_progress(r);
 	return more < 0 ? more : 0;
@@ -431,9 +429,9 @@ static int report(struct replay *r)
 	if (err)
 		SAY("%s: %s", r->opts.output ? r->opts.output : "the output", strerror(-err));
 	say_flaws(r);
-	account__write(r->stream, STDERR_FILENO, is_json(r));
+	account__say(r->stream, is_json(r), r->outputs.trace_fd);
 	if (r->opts.ledger)
-		ledger_err = account__write(r->stream, r->outputs.ledger_fd, true);
+		ledger_err = account__write(r->stream, r->outputs.ledger_fd, ACCOUNT_JSON);
 	if (ledger_err)
 		SAY("%s: %s", r->opts.ledger, strerror(-ledger_err));
 	return err ? err : ledger_err;

@@ -47,7 +47,7 @@ struct trace {
 	uint32_t pids[SELECTION_PIDS_MAX + 1];
 	struct command command;
 	char program[PATH_MAX];
-	bool has_command, command_began, command_execed;
+	bool has_command, command_began;
 	bool container_seen; /* of --container, when the trace began */
 	struct buffers buffers;
 	struct outputs outputs;
@@ -167,23 +167,9 @@ static bool before_command(struct trace *t, const struct weir_event *event)
 	return !t->command_began;
 }
 
-/* The exec that begins COMMAND is told by its call, which is to be the first line. */
-static bool is_first_exec(struct trace *t, const struct weir_event *event)
-{
-	const struct weir_task_id *id = event->data;
-
-	if (!t->calls || !t->command_began || t->command_execed || event->type != WEIR_T_EXEC ||
-	    event->len < sizeof(*id) || id->pid != (uint32_t)t->command.pid)
-		return false;
-	t->command_execed = true;
-	return true;
-}
-
 static bool selected(struct trace *t, const struct weir_event *event)
 {
 	if (event->type >= 32 || !(t->selection.types >> event->type & 1))
-		return false;
-	if (is_first_exec(t, event))
 		return false;
 	return !is_half_of_call(event) || !before_command(t, event);
 }
@@ -583,8 +569,7 @@ static int run(struct trace *t)
 		out__flush(t->printer.out);
 		refresh(t);
 		if (stop__ledger_wanted())
-			account__write(t->stream, STDERR_FILENO,
-				       is_json(t) && !isatty(STDERR_FILENO));
+			account__say(t->stream, is_json(t), t->outputs.trace_fd);
 	}
 	return 0;
 }
@@ -644,9 +629,9 @@ static int report(struct trace *t)
 	if (err)
 		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
 	say_evicted(t);
-	account__write(t->stream, STDERR_FILENO, is_json(t) && !isatty(STDERR_FILENO));
+	account__say(t->stream, is_json(t), t->outputs.trace_fd);
 	if (t->opts.ledger)
-		ledger_err = account__write(t->stream, t->outputs.ledger_fd, true);
+		ledger_err = account__write(t->stream, t->outputs.ledger_fd, ACCOUNT_JSON);
 	if (ledger_err)
 		SAY("%s: %s", t->opts.ledger, strerror(-ledger_err));
 	return err ? err : ledger_err;

@@ -498,6 +498,15 @@ static enum status say_unreadable(const char *file)
 	return NO_VERDICT;
 }
 
+/* An account that went the same way as the trace: no event, and --ledger's to judge. */
+static bool is_account(struct json_object *object)
+{
+	struct json_object *event = has_type(object, json_type_object) ? get(object, "event")
+								       : NULL;
+
+	return event && is_string(event) && !strcmp(json_object_get_string(event), "account");
+}
+
 static bool take_line(struct judge *judge, struct json_tokener *tokener, uint64_t no,
 		      const char *text, size_t len, struct judge_verdict *verdict)
 {
@@ -510,8 +519,9 @@ static bool take_line(struct judge *judge, struct json_tokener *tokener, uint64_
 	object = parse(tokener, text, len, verdict->text, sizeof(verdict->text));
 	if (!object)
 		return false;
-	good = read_line(object, &line, verdict->text, sizeof(verdict->text)) &&
-	       judge__line(judge, &line, verdict);
+	good = is_account(object) ||
+	       (read_line(object, &line, verdict->text, sizeof(verdict->text)) &&
+		judge__line(judge, &line, verdict));
 	json_object_put(object);
 	return good;
 }

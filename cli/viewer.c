@@ -68,23 +68,11 @@ static void print_record(struct viewer *v, const struct weir_event *event)
 		v->printed++;
 }
 
-static bool is_first_exec(struct viewer *v, const struct weir_event *event)
-{
-	const struct weir_task_id *id = event->data;
-
-	if (!v->calls || !v->command_pid || event->type != WEIR_T_EXEC ||
-	    event->len < sizeof(*id) || id->pid != v->command_pid)
-		return false;
-	v->command_pid = 0;
-	return true;
-}
-
 static bool wants(struct viewer *v, const struct weir_event *event)
 {
 	bool wanted = !v->wants || v->wants(v->ctx, event);
 
-	return wanted && event->type < 32 && v->types >> event->type & 1 &&
-	       !is_first_exec(v, event);
+	return wanted && event->type < 32 && v->types >> event->type & 1;
 }
 
 int viewer__event(struct viewer *v, const struct weir_event *event)

@@ -18,8 +18,6 @@ struct viewer {
 	/* More that a record has to be; asked of each, in stream order. NULL: nothing. */
 	bool (*wants)(void *ctx, const struct weir_event *event);
 	void *ctx;
-	/* The exec that begins COMMAND is told by its call, where calls are put together; 0: none. */
-	uint32_t command_pid;
 	uint64_t max_events; /* 0: no end */
 	uint64_t printed;
 };

@@ -134,7 +134,7 @@ int sink__ledger_json(struct out *out, const struct weir_ledger *ledger,
 {
 	uint32_t i;
 
-	out__char(out, '{');
+	out__str(out, extra->is_event ? "{\"event\":\"account\"," : "{");
 	account(out, &ledger->total);
 	machine(out, ledger, extra);
 	out__str(out, ",\"sources\":[");

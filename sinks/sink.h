@@ -53,6 +53,7 @@ struct sink_ledger_extra {
 	const struct weir_source_info *sources;
 	uint32_t n;
 	bool two_lines; /* as text: for a terminal, which would break it anywhere */
+	bool is_event;	/* as JSON: among the lines of a trace, so it says what it is */
 };
 int sink__ledger_json(struct out *out, const struct weir_ledger *ledger,
 		      const struct sink_ledger_extra *extra);

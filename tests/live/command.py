@@ -3,6 +3,7 @@
 """`weir trace COMMAND`: the whole of what a program and its children do, and nothing of weir's in it."""
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -67,9 +68,26 @@ class Whole(unittest.TestCase):
         status, out, _ = live.run("trace", "-o", "-", "true")
         self.assertEqual(status, 0)
         lines = out.splitlines()
-        self.assertIn(" execve(", lines[0])
-        self.assertRegex(lines[0], r"/true\".* = 0 <")
+        self.assertRegex(lines[0], r" exec \S*/true \[\"true\"\] ")
+        self.assertRegex(lines[1], r" execve\(.*/true\".* = 0 <")
         self.assertEqual([line for line in lines if " weir[" in line], [])
+
+    def test_each_exec(self):
+        """COMMAND's own, too, has its line beside the call: in text, in JSON, and of a capture."""
+        command = ("sh", "-c", "cat /dev/null; exec true")
+        status, text, _ = live.run("trace", "--time", "none", "-o", "-", *command)
+        self.assertEqual(status, 0)
+        _, lines = lines_of(*command)
+        execs = [line for line in lines if line["event"] == "exec"]
+        self.assertEqual(len(execs), 3)
+        self.assertEqual(len(re.findall(r" exec /", text)), len(execs))
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            capture = os.path.join(where, "capture")
+            status, _, said = live.run("record", "-o", capture, *command)
+            self.assertEqual(status, 0, said)
+            status, text, said = live.run("replay", "--time", "none", capture)
+            self.assertEqual(status, 0, said)
+            self.assertEqual(len(re.findall(r" exec /", text)), len(execs))
 
     def test_outputs_are_apart(self):
         """The trace goes to standard error, and so the program's output is as without weir."""

@@ -69,6 +69,22 @@ class Schema(unittest.TestCase):
     def test_whole_calls(self):
         self.busy_trace("--pair", kinds={"syscall"})
 
+    def test_account_among_the_lines(self):
+        """COMMAND's trace goes to standard error, and so does the account: verify tells them apart."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+            path, account_path = os.path.join(where, "trace"), os.path.join(where, "account")
+            status, _, said = live.run("trace", "-f", "json", "--", "true")
+            self.assertEqual(status, 0)
+            with open(path, "w", encoding="utf-8") as trace:
+                trace.write(said)
+            with open(account_path, "w", encoding="utf-8") as account:
+                account.write(said.splitlines()[-1] + "\n")
+            self.assertEqual(json.loads(said.splitlines()[-1])["event"], "account")
+            self.holds("weir-ledger.schema.json", account_path)
+            status, out, said = live.run("verify", "--ledger", account_path, path)
+            self.assertEqual(status, 0, said)
+            self.assertIn("the ledger agrees", out)
+
 
 class Verify(unittest.TestCase):
     """G1 to G4 of one trace, and of the same after somebody was at it."""

@@ -129,6 +129,12 @@ static void test_good(void **state)
 	assert_string_equal(said_out,
 			    "t.json: 1 events, 1 gaps, 0 lost and an unknown number, 0 late, "
 			    "0 watermarks: all promises kept\n");
+	/* An account among the lines is none of them. */
+	assert_int_equal(
+		verify_text(RECORD(10, "cpu0", 0) "{\"event\":\"account\",\"produced\":1}\n" RECORD(
+			11, "cpu0", 1)),
+		0);
+	assert_non_null(strstr(said_out, " 2 events, "));
 	/* Without a newline at the end, but whole. */
 	assert_int_equal(verify_bytes(RECORD(10, "cpu0", 0), strlen(RECORD(10, "cpu0", 0)) - 1), 0);
 }
