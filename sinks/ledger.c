@@ -162,15 +162,23 @@ static void cause_text(struct out *out, const struct weir_account *a, int cause)
 	out__u64(out, a->lost[cause]);
 }
 
+/* Beside an unknown number the known ones are not the sum. */
 static void lost_text(struct out *out, const struct weir_account *a)
 {
+	bool unknown = false;
 	uint64_t sum = 0;
 	int i, n = 0;
 
-	for (i = 0; i < WEIR_LOST_CAUSES; i++)
+	for (i = 0; i < WEIR_LOST_CAUSES; i++) {
 		if (a->bound[i] != WEIR_BOUND_UNKNOWN)
 			sum += a->lost[i];
-	number(out, " + lost ", sum);
+		else
+			unknown = true;
+	}
+	if (unknown && !sum)
+		out__str(out, " + lost none known");
+	else
+		number(out, unknown ? " + lost at least " : " + lost ", sum);
 	for (i = 0; i < WEIR_LOST_CAUSES; i++) {
 		if (!is_lost(a, i))
 			continue;
@@ -225,8 +233,11 @@ int sink__ledger_text(struct out *out, const struct weir_ledger *ledger,
 		number(out, "; unread strings ", a->unread);
 	out__str(out, extra->two_lines ? "\n" : "; ");
 	out__str(out, ledger->order == WEIR_ORDER_EXACT ? "order exact" : "order estimated");
-	out__str(out, "; lag p99 ");
-	duration_text(out, ledger->lag.p99_ns);
+	/* What comes out of a file has none. */
+	if (ledger->lag.max_ns) {
+		out__str(out, "; lag p99 ");
+		duration_text(out, ledger->lag.p99_ns);
+	}
 	out__str(out, "; self ");
 	duration_text(out, extra->self_cpu_ns);
 	out__str(out, " of CPU");
