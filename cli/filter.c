@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/filter.h"
 
+#include "state/cgroupfs.h"
+
 #include <fnmatch.h>
 #include <pwd.h>
 #include <limits.h>
@@ -57,9 +59,20 @@ static bool has_dots(const char *path)
 	return false;
 }
 
-/* It is compared with paths that the kernel wrote, and opened below the hierarchy's root. */
-static bool check_cgroup(const struct filter *filter, const struct command_def *command)
+/* What is copied from a shell begins where the hierarchy is mounted. */
+static void strip_mount(struct filter *filter)
 {
+	struct cgroupfs *cgroupfs = filter->cgroup ? cgroupfs__open(NULL) : NULL;
+
+	if (cgroupfs)
+		filter->cgroup = cgroupfs__from_root(cgroupfs, filter->cgroup);
+	cgroupfs__close(cgroupfs);
+}
+
+/* It is compared with paths that the kernel wrote, and opened below the hierarchy's root. */
+static bool check_cgroup(struct filter *filter, const struct command_def *command)
+{
+	strip_mount(filter);
 	if (!filter->cgroup || (filter->cgroup[0] == '/' && !has_dots(filter->cgroup)))
 		return true;
 	say(command,

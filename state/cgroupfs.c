@@ -286,3 +286,15 @@ int cgroupfs__open_dir(const struct cgroupfs *cgroupfs, const char *path)
 	fd = openat(cgroupfs->mount_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
+
+const char *cgroupfs__from_root(const struct cgroupfs *cgroupfs, const char *path)
+{
+	size_t mount = strlen(cgroupfs->mount);
+
+	if (cgroupfs->root[0] || strncmp(path, cgroupfs->mount, mount) != 0 ||
+	    (path[mount] && path[mount] != '/'))
+		return path;
+	for (path += mount; path[0] == '/' && path[1] == '/'; path++)
+		;
+	return *path ? path : "/";
+}

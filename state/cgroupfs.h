@@ -28,4 +28,10 @@ int cgroupfs__resolve(void *ctx, uint64_t cgroup_id, uint32_t hierarchy, char *b
 /* Open the directory of a path from the hierarchy's root. A descriptor of the caller's, or -errno. */
 int cgroupfs__open_dir(const struct cgroupfs *cgroupfs, const char *path);
 
+/*
+ * A path as it was copied from a shell, from the root of the hierarchy: less the mount point, where
+ * that shows the whole hierarchy. Any other stays as it is. Borrowed from `path`.
+ */
+const char *cgroupfs__from_root(const struct cgroupfs *cgroupfs, const char *path);
+
 #endif /* WEIR_CGROUPFS_H */

@@ -151,6 +151,28 @@ static void test_part_of_hierarchy(void **state)
 	cgroupfs__close(cgroupfs);
 }
 
+static void test_paths_with_the_mount(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct cgroupfs *cgroupfs = open_with(fixture, "41 31 0:38 / %s rw - cgroup2 cgroup2 rw\n");
+	char path[512];
+
+	assert_non_null(cgroupfs);
+	assert_string_equal(cgroupfs__from_root(cgroupfs, fixture->dir), "/");
+	snprintf(path, sizeof(path), "%s//a/b", fixture->dir);
+	assert_string_equal(cgroupfs__from_root(cgroupfs, path), "/a/b");
+	snprintf(path, sizeof(path), "%sa/b", fixture->dir);
+	assert_string_equal(cgroupfs__from_root(cgroupfs, path), path);
+	assert_string_equal(cgroupfs__from_root(cgroupfs, "/a/b"), "/a/b");
+	cgroupfs__close(cgroupfs);
+	/* What a part of it has there is not known to begin at the root. */
+	cgroupfs = open_with(fixture, "41 31 0:38 /a %s rw - cgroup2 cgroup2 rw\n");
+	assert_non_null(cgroupfs);
+	snprintf(path, sizeof(path), "%s/b", fixture->dir);
+	assert_string_equal(cgroupfs__from_root(cgroupfs, path), path);
+	cgroupfs__close(cgroupfs);
+}
+
 static void test_no_mount(void **state)
 {
 	static const char *const texts[] = {
@@ -182,6 +204,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk_stays_inside, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_part_of_hierarchy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_paths_with_the_mount, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_mount, setup, teardown),
 	};
 
