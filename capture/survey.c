@@ -351,7 +351,7 @@ static void tell_flaws(struct surveying *s)
 	const struct reader_env *env = reader__env(s->reader);
 
 	if (!env->has_metadata)
-		problem(s, "there is no metadata: other readers cannot open it");
+		problem(s, "metadata is missing: other readers cannot open it");
 	else if (env->layout != CAPTURE_LAYOUT)
 		problem(s, "the layout is %u, and not %u", env->layout, CAPTURE_LAYOUT);
 	if (env->uuid_differs)

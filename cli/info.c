@@ -39,7 +39,7 @@ static const struct command_def info_command = {
 	.synopsis = "[OPTION]... DIR",
 	.about = "Tells what a capture is: of which machine and command, when, how long, how many\n"
 		 "events of which kind and CPU, what was lost, and whether it is whole.",
-	.after = "Exit status: 0 done, 1 it cannot be read, 2 wrong usage.",
+	.after = "Exit status: 0 done, 1 it cannot be read, or has no metadata, 2 wrong usage.",
 	.options = info_options,
 };
 
@@ -175,18 +175,40 @@ static void print_counts(const struct survey *s)
 	}
 }
 
-static void print_text(const struct info *info)
+static void print_origin(const struct reader_env *env)
 {
-	const struct reader_env *env = reader__env(info->reader);
-	const struct survey *s = &info->survey;
 	char text[sizeof(env->sysname) + sizeof(env->release)];
 
+	if (!env->has_metadata) {
+		puts("metadata  is missing: host, kernel and command are not known");
+		return;
+	}
 	print_bytes("host", env->hostname);
 	snprintf(text, sizeof(text), "%s %s", env->sysname, env->release);
 	print_bytes("kernel", text);
 	print_bytes("command", env->command);
 	snprintf(text, sizeof(text), "%s, layout %u", env->version, env->layout);
 	print_bytes("weir", text);
+}
+
+static bool has_compressed(struct reader *reader)
+{
+	size_t count;
+	const struct reader_stream *streams = reader__streams(reader, &count);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t file = 0; file < streams[i].nr_files; file++)
+			if (streams[i].files[file].compressed)
+				return true;
+	return false;
+}
+
+static void print_text(const struct info *info)
+{
+	const struct reader_env *env = reader__env(info->reader);
+	const struct survey *s = &info->survey;
+
+	print_origin(env);
 	print_time("begin", wall_ns(s, s->begin_ns));
 	print_time("end", wall_ns(s, s->end_ns));
 	printf("%-9s %.9f s\n", "duration", (double)(s->end_ns - s->begin_ns) / 1e9);
@@ -202,6 +224,9 @@ static void print_text(const struct info *info)
 	       : !s->closed	   ? "cut off: of its last second some may be missing"
 	       : s->first_part > 1 ? "whole, but for the oldest parts, which were given up"
 				   : "whole");
+	if (has_compressed(info->reader))
+		printf("zstd      other readers want 'zstd -d --rm --output-dir-flat %s %s/.zstd/*' first\n",
+		       info->path, info->path);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
@@ -380,6 +405,10 @@ static int run(struct info *info)
 		SAY("out of memory");
 	else
 		failed = print(info);
+	if (!failed && !reader__env(info->reader)->has_metadata) {
+		SAY("%s: metadata is missing", info->path);
+		failed = -1;
+	}
 	survey__free(&info->survey);
 	reader__close(info->reader);
 	return failed ? EXIT_FAILED : EXIT_OK;

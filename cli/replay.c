@@ -16,6 +16,7 @@
 #include "cli/style.h"
 #include "cli/viewer.h"
 #include "cli/when.h"
+#include "probes/fields.h"
 
 #include <weir/weir.h>
 
@@ -118,6 +119,7 @@ static const struct command_def replay_command = {
 	.after =
 		"A TIME is " WHEN_FORMS ".\n"
 		"A time of day is the first such one in the capture.\n\n"
+		"weir trace's -y is not here: which file a descriptor was is not in a capture.\n\n"
 		"Examples:\n"
 		"  weir replay cap                            all of it\n"
 		"  weir replay --from +60 --to +61 cap        one second of it\n"
@@ -206,6 +208,29 @@ static bool check_options(struct replay *r)
 	       check_events(r);
 }
 
+/* Of what was asked for by name, what cannot be in the capture; of calls, only whether there are any. */
+static void say_not_recorded(const struct replay *r)
+{
+	uint32_t recorded = reader__env(r->reader)->selected_types;
+	bool by_name = r->opts.events.count && r->opts.events.at[0][0] != '!';
+
+	if (!by_name && !r->opts.summary_only)
+		return;
+	for (int group = WEIR_GROUP_NONE + 1; group < WEIR_GROUPS; group++) {
+		uint32_t wanted = 0;
+
+		for (unsigned int type = 0; type < FIELDS_TYPES; type++) {
+			const struct record_desc *desc = fields__find(type);
+
+			if (desc && desc->group == (enum weir_group)group)
+				wanted |= r->selection.types & 1u << type;
+		}
+		if (wanted && !(wanted & recorded))
+			SAY("%s: %s was not recorded", r->path,
+			    fields__group_name((enum weir_group)group));
+	}
+}
+
 static bool check_time(const struct replay *r, const char *option, const char *text, uint64_t *ns)
 {
 	if (!text || when__parse(text, &r->base, ns))
@@ -235,6 +260,16 @@ static void find_span(struct replay *r)
 		r->base.start_ns = r->base.end_ns;
 }
 
+static void say_outside(const struct replay *r)
+{
+	double seconds = (double)(r->base.end_ns - r->base.start_ns) / 1e9;
+
+	if (r->range.from_ns > r->base.end_ns)
+		SAY("%s: --from is behind the end (+%.2f s)", r->path, seconds);
+	if (r->range.to_ns < r->base.start_ns)
+		SAY("%s: --to is before the beginning (the end is +%.2f s)", r->path, seconds);
+}
+
 static bool check_range(struct replay *r)
 {
 	find_span(r);
@@ -247,6 +282,7 @@ static bool check_range(struct replay *r)
 		return false;
 	}
 	r->picked.from_ns = r->range.from_ns;
+	say_outside(r);
 	return true;
 }
 
@@ -410,6 +446,9 @@ static void say_flaws(const struct replay *r)
 	size_t flaws;
 
 	reader__flaws(r->reader, &flaws);
+	if (!reader__env(r->reader)->has_metadata)
+		SAY("%s: metadata is missing: what was selected, and the boot, are not known",
+		    r->path);
 	if (flaws)
 		SAY("%s: damaged in %zu place%s: 'weir verify %s' tells where", r->path, flaws,
 		    flaws > 1 ? "s" : "", r->path);
@@ -449,7 +488,7 @@ static int replay(struct replay *r)
 		SAY("%s", strerror(-err));
 	finish(r);
 	bad = report(r) != 0;
-	if (err || bad)
+	if (err || bad || !reader__env(r->reader)->has_metadata)
 		return EXIT_FAILED;
 	return r->opts.strict && account__lost_anything(r->stream) ? EXIT_LOST : EXIT_OK;
 }
@@ -476,7 +515,10 @@ static int open_and_replay(struct replay *r)
 		SAY("%s", err);
 		return EXIT_FAILED;
 	}
-	return check_range(r) ? replay(r) : EXIT_USAGE;
+	if (!check_range(r))
+		return EXIT_USAGE;
+	say_not_recorded(r);
+	return replay(r);
 }
 
 int cmd_replay(int argc, char **argv)

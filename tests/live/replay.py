@@ -170,6 +170,22 @@ class Selection(unittest.TestCase):
             self.assertEqual((status, "--from takes a time" in said), (2, True), wrong)
         self.assertEqual(live.run("replay", "--from", "+2", "--to", "+1", cls_capture(self))[0], 2)
 
+    def test_not_there(self):
+        """What is asked for and cannot be in the capture is named."""
+        for args, words in ((("--from", "+1000"), "--from is behind the end (+"),
+                            (("--to", "0.000001"), "--to is before the beginning")):
+            status, _, said = live.run("replay", *args, cls_capture(self))
+            self.assertEqual((status, words in said), (0, True), said)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "capture")
+            self.assertEqual(live.run("record", "-o", path, "-e", "process", "--", "true")[0], 0)
+            status, _, said = live.run("replay", "-e", "sched,process", path)
+            self.assertEqual(status, 0)
+            self.assertIn(": sched was not recorded\n", said)
+            self.assertNotIn("process was not", said)
+            self.assertIn(": sys was not recorded\n", live.run("replay", "-c", path)[2])
+            self.assertNotIn("was not recorded", live.run("replay", path)[2])
+
     def test_stops(self):
         ours, account = replay("-n", 5, cls_capture(self))
         self.assertEqual(ours, self.lines[:5])
@@ -277,6 +293,19 @@ class Damage(unittest.TestCase):
             self.assertRegex(out, "cut to [0-9]+ bytes: .*; it was to have [1-9][0-9]* records")
             self.assertEqual(subprocess.run(["babeltrace2", path], stdout=subprocess.DEVNULL,
                                             stderr=subprocess.DEVNULL, check=False).returncode, 0)
+
+    def test_no_metadata(self):
+        """What is there is shown, and that it is not all."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, _ = self.small(folder)
+            whole, _ = replay(path)
+            os.unlink(os.path.join(path, "metadata"))
+            for command in ("info", "verify", "replay"):
+                status, _, said = live.run(command, path)
+                self.assertEqual((status, "metadata is missing" in said), (1, True), said)
+            self.assertIn("\nevents ", live.run("info", path)[1])
+            ours, _ = replay("-e", "sys", path, status=1)
+            self.assertEqual(len(ours), len(whole))
 
     def test_flipped_bit(self):
         with tempfile.TemporaryDirectory() as folder:
