@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define HEAD		   sizeof(struct capture_packet)
-#define METADATA_MAX_BYTES (1u << 20)
+#define METADATA_MAX_BYTES (64u << 20) /* twice the longest command line, with its escapes */
 #define SCAN_BYTES	   (64u << 10)
 
 struct reader {
@@ -541,14 +541,16 @@ static int read_metadata(struct reader *r)
 {
 	struct store store;
 	ssize_t n = 0;
+	size_t size;
 	char *text;
 	int err;
 
 	if (store__open(&store, r->dir, CAPTURE_METADATA, false))
 		return 0;
-	text = malloc(METADATA_MAX_BYTES);
+	size = store.size < METADATA_MAX_BYTES ? store.size : METADATA_MAX_BYTES;
+	text = malloc(size + 1);
 	if (text)
-		n = store__read(&store, text, METADATA_MAX_BYTES, 0);
+		n = store__read(&store, text, size, 0);
 	r->env.has_metadata = n > 0;
 	err = !text ? -ENOMEM : n > 0 ? env__parse(text, (size_t)n, &r->env, &r->command) : 0;
 	r->env.command = r->command;

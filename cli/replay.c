@@ -453,7 +453,7 @@ static void say_flaws(const struct replay *r)
 		SAY("%s: damaged in %zu place%s: 'weir verify %s' tells where", r->path, flaws,
 		    flaws > 1 ? "s" : "", r->path);
 	if (!end.closed && r->range.to_ns == UINT64_MAX && !stop__requested &&
-	    !viewer__has_enough(&r->viewer))
+	    !viewer__has_enough(&r->viewer) && !out__error(r->viewer.printer.out))
 		SAY("%s: the recording was cut off: of its last second some may be missing",
 		    r->path);
 }

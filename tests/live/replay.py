@@ -227,6 +227,29 @@ class Selection(unittest.TestCase):
             self.assertEqual((status, out.count("\\x1b[2J")), (0, 5))
             self.assertNotIn("\x1b", out)
 
+    def test_nobody_reads_on(self):
+        """An output that ends says nothing about the capture."""
+        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "wb") as full:
+            path = os.path.join(folder, "capture")
+            # More than what is written at once.
+            status, _, said = live.run("record", "-o", path, "--", "sh", "-c",
+                                       "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); : </dev/null; done")
+            self.assertEqual(status, 0, said)
+            done = subprocess.run([live.WEIR, "replay", path], stdout=full,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn(b"cut off", done.stderr)
+
+    def test_long_command_line(self):
+        """Of a MiB and more, as it is written down: what stands behind it is read as well."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "capture")
+            status, _, said = live.run("record", "-o", path, "--", "true", *["\x01" * 100000] * 3)
+            self.assertEqual(status, 0, said)
+            self.assertGreater(os.path.getsize(os.path.join(path, "metadata")), 1 << 20)
+            status, _, said = live.run("verify", path)
+            self.assertEqual(status, 0, said)
+
     def test_no_capture(self):
         for command in ("replay", "info", "verify"):
             self.assertIn(live.run(command, "/usr/lib")[0], (1, 2))
