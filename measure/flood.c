@@ -47,7 +47,7 @@ void flood__open(struct flood *flood, enum flood_reader reader)
 {
 	struct bpf_program *program;
 
-	*flood = (struct flood){.reader = reader};
+	*flood = (struct flood){.reader = reader, .hook.floods = true};
 	hook__open(&flood->hook, 0, FLOOD_RING_BYTES, on_event, flood);
 	flood->hook.skel->bss->flood_nr = SYS_getppid;
 	flood->hook.skel->bss->flood_tgid = (uint32_t)getpid();

@@ -11,6 +11,8 @@ static void load(struct hook *hook, uint32_t cpus)
 	if (!skel)
 		err(1, "the BPF object");
 	skel->rodata->weir_nr_cpus = cpus;
+	bpf_program__set_autoload(skel->progs.flood, hook->floods);
+	bpf_program__set_autoload(skel->progs.flood_bare, hook->floods);
 	if (bpf_map__set_max_entries(skel->maps.weir_rings, cpus) ||
 	    bpf_map__set_max_entries(skel->maps.weir_counters, cpus + 1) || probe__load(skel))
 		errx(1, "the BPF object cannot be loaded; it needs root");

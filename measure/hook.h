@@ -7,11 +7,15 @@
 
 #include <weir/perf.h>
 
+#include <stdbool.h>
+
 #include "probe.skel.h"
 
 struct hook {
 	struct probe *skel;
 	struct weir_stream *stream;
+	/* Set before it is opened: its loops of records are wanted, which not every kernel may take. */
+	bool floods;
 };
 
 /*
