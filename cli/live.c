@@ -53,11 +53,14 @@ bool live__check(struct live *live, const struct live_options *opts)
 	live->selection.children = opts->children;
 	live->selection.no_follow = opts->no_follow;
 	live->selection.string_limit = (uint32_t)string_limit;
-	return check_filter(live, opts) &&
-	       buffers__split(live->def, opts->buffer, &live->buffers) &&
-	       selection__events(live->def, &opts->events, default_events(live, opts),
-				 &live->selection) &&
-	       selection__pids(live->def, &opts->pids, live->pids, &live->selection);
+	if (!check_filter(live, opts) || !buffers__split(live->def, opts->buffer, &live->buffers) ||
+	    !selection__events(live->def, &opts->events, default_events(live, opts),
+			       &live->selection) ||
+	    !selection__pids(live->def, &opts->pids, live->pids, &live->selection))
+		return false;
+	/* A shell that waits for weir would be waited for. */
+	live->no_wait |= live->has_command && selection__has_ancestor(&live->selection);
+	return true;
 }
 
 /* ---- COMMAND ---------------------------------------------------------------------------------- */

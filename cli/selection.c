@@ -141,6 +141,23 @@ void selection__leave_ancestors_out(uint32_t *pids, struct probes_selection *sel
 	selection->nr_left_out = count;
 }
 
+static bool has_pid(const struct probes_selection *selection, uint32_t pid)
+{
+	for (uint32_t i = 0; i < selection->nr_pids; i++)
+		if (selection->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool selection__has_ancestor(const struct probes_selection *selection)
+{
+	uint32_t pid = (uint32_t)getppid();
+
+	while (pid > 1 && !has_pid(selection, pid))
+		pid = status_number(pid, "PPid: %u");
+	return has_pid(selection, pid);
+}
+
 /* The process id that a word names; 0 when it names none, and that was said. */
 static uint32_t parse_pid(const struct command_def *command, const char *word)
 {

@@ -32,4 +32,7 @@ bool selection__pids(const struct command_def *command, const struct option_list
  */
 void selection__leave_ancestors_out(uint32_t *pids, struct probes_selection *selection);
 
+/* Do we descend from one of these processes, so that it may wait for our end? */
+bool selection__has_ancestor(const struct probes_selection *selection);
+
 #endif /* WEIR_CLI_SELECTION_H */

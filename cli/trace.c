@@ -47,7 +47,9 @@ struct trace {
 	uint32_t pids[SELECTION_PIDS_MAX + 1];
 	struct command command;
 	char program[PATH_MAX];
+	const char *name; /* COMMAND, as it was given */
 	bool has_command, command_began;
+	bool waiting_said;
 	bool container_seen; /* of --container, when the trace began */
 	struct buffers buffers;
 	struct outputs outputs;
@@ -295,8 +297,12 @@ static bool check_options(struct trace *t)
 	t->selection.string_limit = (uint32_t)opts->string_limit;
 	t->selection.has_uid = opts->filter.user;
 	t->selection.uid = opts->filter.uid;
-	return select_events(t) &&
-	       selection__pids(&trace_command, &opts->pids, t->pids, &t->selection);
+	if (!select_events(t) ||
+	    !selection__pids(&trace_command, &opts->pids, t->pids, &t->selection))
+		return false;
+	/* A shell that waits for weir would be waited for. */
+	opts->no_wait |= t->has_command && selection__has_ancestor(&t->selection);
+	return true;
 }
 
 /* ---- set up ----------------------------------------------------------------------------------- */
@@ -520,16 +526,32 @@ static int poll_timeout_ms(uint64_t end_ns)
 	return POLL_MS;
 }
 
+/* A prompt that does not come back looks like a hang. */
+static void say_waiting(struct trace *t, uint64_t alive)
+{
+	if (t->waiting_said || !alive || !isatty(STDERR_FILENO))
+		return;
+	t->waiting_said = true;
+	SAY("%s has ended; waiting for %llu more (Ctrl-C, or --no-wait)", t->name,
+	    (unsigned long long)alive);
+}
+
 /* The processes that were asked for are gone. */
 static bool all_ended(struct trace *t)
 {
-	if (t->has_command && command__ended(&t->command))
+	bool command_ended = t->has_command && command__ended(&t->command);
+	uint64_t alive;
+
+	if (command_ended)
 		stop__spare_no_more();
 	if (!t->selection.nr_pids)
 		return false;
 	if (t->has_command && t->opts.no_wait)
-		return command__ended(&t->command);
-	return !probes__alive(t->probes);
+		return command_ended;
+	alive = probes__alive(t->probes);
+	if (command_ended)
+		say_waiting(t, alive);
+	return !alive;
 }
 
 static bool over(struct trace *t, uint64_t end_ns)
@@ -619,6 +641,14 @@ static void say_evicted(const struct trace *t)
 		    (unsigned long long)evicted);
 }
 
+/* Nobody ends it for us, and its parent is gone. */
+static void say_running(struct trace *t)
+{
+	if (t->has_command && command__was_let_go(&t->command) && probes__alive(t->probes) &&
+	    !command__ended(&t->command))
+		SAY("%s (pid %d) still runs", t->name, (int)t->command.pid);
+}
+
 static int report(struct trace *t)
 {
 	int err = out__error(t->printer.out), ledger_err = 0;
@@ -629,6 +659,7 @@ static int report(struct trace *t)
 	if (err)
 		SAY("%s: %s", t->opts.output ? t->opts.output : "the output", strerror(-err));
 	say_evicted(t);
+	say_running(t);
 	account__say(t->stream, is_json(t), t->outputs.trace_fd);
 	if (t->opts.ledger)
 		ledger_err = account__write(t->stream, t->outputs.ledger_fd, ACCOUNT_JSON);
@@ -726,6 +757,7 @@ int cmd_trace(int argc, char **argv)
 		return EXIT_OK;
 	}
 	t.has_command = operand < argc;
+	t.name = argv[operand];
 	if (!check_options(&t))
 		return EXIT_USAGE;
 	status = t.has_command ? find_program(&t, argv[operand]) : EXIT_OK;

@@ -3,6 +3,7 @@
 """`weir trace COMMAND`: the whole of what a program and its children do, and nothing of weir's in it."""
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -189,6 +190,37 @@ class End(unittest.TestCase):
         with weir:
             self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
             os.close(pipe)
+
+    def test_ancestor(self):
+        """-p of the shell that waits for weir: it is over when COMMAND is."""
+        for command in ("trace", "record"):
+            with self.subTest(command), tempfile.TemporaryDirectory(prefix="weir-live-") as where:
+                path = os.path.join(where, "out")
+                script = f'"$0" {command} -p $$ -e process -o "$1" true; echo "status $?"'
+                done = subprocess.run(["sh", "-c", script, live.WEIR, path], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, check=True, timeout=live.PATIENCE_S)
+                self.assertEqual(done.stdout, b"status 0\n")
+
+    def test_waiting_is_said(self):
+        """Once, where there is somebody to wonder."""
+        ours, terminal = pty.openpty()
+        with live.Child([live.WEIR, "trace", "-f", "none", "sh", "-c", "sleep 60 <&- >&- 2>&- & echo $!"],
+                        stdout=subprocess.PIPE, stderr=terminal) as weir:
+            os.close(terminal)
+            descendant = int(weir.process.stdout.readline())
+            said = os.read(ours, 4096)
+            os.kill(descendant, signal.SIGKILL)
+            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+            said += os.read(ours, 4096)
+            os.close(ours)
+        self.assertEqual(said.count(b"weir trace: sh has ended; waiting for 1 more "), 1)
+
+    def test_still_running_is_said(self):
+        status, _, said = live.run("trace", "-f", "none", "-d", "200ms", "sh", "-c",
+                                   "exec sleep 60 >/dev/null 2>&1")
+        self.assertEqual(status, 0)
+        self.assertRegex(said, r"\Aweir trace: sh \(pid [0-9]+\) still runs\nproduced ")
+        os.kill(int(re.search(r"pid ([0-9]+)", said)[1]), signal.SIGKILL)
 
     def test_duration(self):
         """It ends, and the program goes on."""
