@@ -111,11 +111,13 @@ static const struct command_def record_command = {
 		"CAP_PERFMON. Ctrl-C ends it (while COMMAND runs, the first is COMMAND's), SIGHUP begins\n"
 		"new files, SIGUSR1 prints the account so far. kill -9 costs at most the last second.",
 	.after =
+		"Filters such as --comm, --path, --failed are weir replay's.\n\n"
 		"Examples:\n"
 		"  weir record -o make.weir make            what make and all that it starts do\n"
 		"  weir record -o last -e process,sys --max-size 1G --max-age 1h\n"
 		"                                           the last hour, in at most 1 GiB\n"
-		"  babeltrace2 make.weir                    read it\n\n"
+		"  weir replay make.weir                    print it\n"
+		"  babeltrace2 make.weir                    the same, by another reader\n\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).\n"
 		"With COMMAND: its own, 128 + N when signal N ended it or weir, 125 when weir failed or was\n"
 		"stopped before COMMAND began, 126 when it could not be run, 127 when there is none.",
