@@ -454,7 +454,8 @@ static void say_flaws(const struct replay *r)
 		    flaws > 1 ? "s" : "", r->path);
 	if (!end.closed && r->range.to_ns == UINT64_MAX && !stop__requested &&
 	    !viewer__has_enough(&r->viewer) && !out__error(r->viewer.printer.out))
-		SAY("%s: the recording was cut off: of its last second some may be missing",
+		SAY("%s: the recording was cut off: what was not written yet, of its last second, is "
+		    "missing; nobody knows how much that is",
 		    r->path);
 }
 
