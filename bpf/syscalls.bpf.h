@@ -449,7 +449,36 @@ static __always_inline void remember(__u32 tid, const struct call *call, const s
 	keep(tid, &u);
 }
 
-static __always_inline int enter_plain(struct weir_task_id id, const struct pt_regs *regs,
+/* What perf hands to programs at raw_syscalls, behind what all of its events begin with. */
+struct perf_sys_enter {
+	__u64 common;
+	__s64 id;
+	__u64 args[WEIR_SYS_ARGS];
+};
+
+struct perf_sys_exit {
+	__u64 common;
+	__s64 id;
+	__s64 ret;
+};
+
+/* Where an entry's arguments stand: one of them. */
+struct entry {
+	const struct pt_regs *regs;
+	const struct perf_sys_enter *event;
+};
+
+static __always_inline void take_args(__u64 *args, const struct entry *entry, __u8 abi)
+{
+	if (entry->regs) {
+		copy_args(args, entry->regs, abi);
+		return;
+	}
+	for (int i = 0; i < WEIR_SYS_ARGS; i++)
+		args[i] = abi == WEIR_ABI_32 ? (__u32)entry->event->args[i] : entry->event->args[i];
+}
+
+static __always_inline int enter_plain(struct weir_task_id id, const struct entry *entry,
 				       const struct call *call)
 {
 	struct {
@@ -466,12 +495,12 @@ static __always_inline int enter_plain(struct weir_task_id id, const struct pt_r
 	r->enter.abi = call->abi;
 	r->enter.blobs = 0;
 	r->enter.pad = 0;
-	copy_args(r->enter.args, regs, call->abi);
+	take_args(r->enter.args, entry, call->abi);
 	weir_submit(&t, r);
 	return 0;
 }
 
-static __always_inline int enter_with_blobs(struct weir_task_id id, const struct pt_regs *regs,
+static __always_inline int enter_with_blobs(struct weir_task_id id, const struct entry *entry,
 					    const struct call *call,
 					    const struct weir_sys_spec *spec)
 {
@@ -487,7 +516,7 @@ static __always_inline int enter_with_blobs(struct weir_task_id id, const struct
 	s->enter.nr = call->nr;
 	s->enter.abi = call->abi;
 	s->enter.pad = 0;
-	copy_args(s->enter.args, regs, call->abi);
+	take_args(s->enter.args, entry, call->abi);
 	reading.to = &s->blobs;
 	reading.args = s->enter.args;
 	len = read_blobs(&reading);
@@ -498,18 +527,38 @@ static __always_inline int enter_with_blobs(struct weir_task_id id, const struct
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+static __always_inline int enter(const struct entry *entry, __u32 nr)
 {
 	struct weir_task_id who = current_id();
-	struct call call = make_call(id);
+	struct call call = make_call(nr);
 	const struct weir_sys_spec *spec = find_spec(&call);
 
 	if (!selected_call(who.pid, spec))
 		return 0;
 	if (spec && spec->nblobs)
-		return enter_with_blobs(who, regs, &call, spec);
-	return enter_plain(who, regs, &call);
+		return enter_with_blobs(who, entry, &call, spec);
+	return enter_plain(who, entry, &call);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	const struct entry entry = {.regs = regs};
+
+	return enter(&entry, id);
+}
+
+/*
+ * The same by way of perf, which keeps preemption off around its programs (probes/programs.c says
+ * when that is needed). 1: whoever else has an event there gets it.
+ */
+SEC("tp/raw_syscalls/sys_enter")
+int perf_enter(struct perf_sys_enter *event)
+{
+	const struct entry entry = {.event = event};
+
+	enter(&entry, event->id);
+	return 1;
 }
 
 static __always_inline int exit_plain(struct weir_task_id id, const struct call *call, long ret)
@@ -567,11 +616,9 @@ static __always_inline int exit_with_blobs(struct weir_task_id id, const struct 
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+static __always_inline int leave(struct call call, long ret)
 {
 	struct weir_task_id who = current_id();
-	struct call call = call_of(regs);
 	const struct weir_sys_spec *spec = find_spec(&call);
 	struct unread *u = NULL;
 
@@ -582,6 +629,19 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	if (spec && u && u->call.nr == call.nr && u->call.abi == call.abi)
 		return exit_with_blobs(who, &call, ret, spec, u);
 	return exit_plain(who, &call, ret);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	return leave(call_of(regs), ret);
+}
+
+SEC("tp/raw_syscalls/sys_exit")
+int perf_exit(struct perf_sys_exit *event)
+{
+	leave(make_call(event->id), event->ret);
+	return 1;
 }
 
 /* A thread that is not the leader takes the leader's number when it execs. */

@@ -187,8 +187,7 @@ static void ask_tracefs(struct answer *a)
 		return;
 	}
 	found(a, "not mounted, or not readable; weir's own events need none");
-	bad(a, LIMITED,
-	    "mount -t tracefs none /sys/kernel/tracing, as root: for -e tp:GROUP:NAME");
+	bad(a, LIMITED, "mount -t tracefs none /sys/kernel/tracing, as root: for -e tp:GROUP:NAME");
 }
 
 static void ask_memory(struct answer *a)
@@ -241,6 +240,21 @@ static void ask_grace_periods(struct answer *a)
 		return;
 	found(a, "expedited by a process with libweir that was killed");
 	bad(a, LIMITED, "echo 0 > /sys/kernel/rcu_expedited: each interrupts every CPU");
+}
+
+static void ask_calls(struct answer *a)
+{
+	if (!probes__calls_preempt()) {
+		found(a, "nothing preempts a program at their tracepoints");
+	} else if (probes__calls_by_perf()) {
+		found(a, "programs at their tracepoints may be preempted, and skipped for others: "
+			 "weir attaches by perf, where that can't be");
+	} else {
+		found(a, "programs at their tracepoints may be preempted, and are skipped for "
+			 "others meanwhile; that is counted");
+		bad(a, LIMITED,
+		    "mount -t tracefs nodev /sys/kernel/tracing: weir can then attach by perf");
+	}
 }
 
 static int ignore_event(void *ctx, const struct weir_event *event)
@@ -297,7 +311,7 @@ static const struct question {
 	{"kernel", ask_kernel},	    {"types", ask_btf},		 {"rights", ask_rights},
 	{"lockdown", ask_lockdown}, {"pids", ask_pid_namespace}, {"tracefs", ask_tracefs},
 	{"memory", ask_memory},	    {"cgroups", ask_cgroups},	 {"grace", ask_grace_periods},
-	{"probes", ask_probes},
+	{"calls", ask_calls},	    {"probes", ask_probes},
 };
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(questions[0]))

@@ -26,6 +26,9 @@ enum phase {
 	PHASE_NONE = PHASES /* run by hand */
 };
 
+/* Where there are two programs for one tracepoint, one of them is taken (programs__calls_way()). */
+enum way { WAY_ANY, WAY_DIRECT, WAY_PERF };
+
 /* Programs of one phase are attached in the table's order, and detached in the opposite one. */
 struct program {
 	const char *name;
@@ -34,9 +37,10 @@ struct program {
 		types; /* needed when any of these is selected (bit 1 << enum weir_type); 0: always */
 	enum phase phase;
 	bool may_lack; /* the kernel may be built without its tracepoint: then it just never fires */
+	enum way way;
 };
 
-#define PROGRAMS 18
+#define PROGRAMS 20
 extern const struct program programs__table[PROGRAMS];
 
 /* What this kernel's tracepoints look like. */
@@ -51,6 +55,9 @@ int open__nr_cpus(char *err, size_t err_len);
 
 /* From the kernel's BTF. -errno: that can't be read. */
 int programs__look(struct tracepoints *tracepoints);
+
+/* How to attach to the tracepoints of system calls: directly, or by way of perf. */
+enum way programs__calls_way(void);
 
 struct probes {
 	struct probes_bpf *skel;

@@ -53,8 +53,11 @@ static uint32_t pids_entries(const struct probes_selection *sel)
 	return (uint32_t)threads;
 }
 
-static bool is_needed(const struct program *program, const struct probes_selection *sel)
+static bool is_needed(const struct program *program, const struct probes_selection *sel,
+		      enum way way)
 {
+	if (program->way != WAY_ANY && program->way != way)
+		return false;
 	return !program->types || (program->types & sel->types);
 }
 
@@ -62,12 +65,14 @@ static bool is_needed(const struct program *program, const struct probes_selecti
 static int choose_programs(struct probes *probes, const struct probes_selection *sel,
 			   const struct tracepoints *tracepoints, char *err, size_t err_len)
 {
+	enum way way = programs__calls_way();
+
 	for (int i = 0; i < PROGRAMS; i++) {
 		const struct program *program = &programs__table[i];
 		struct bpf_program *prog = bpf_object__find_program_by_name(probes->skel->obj,
 									    program->name);
 		bool lacks = program->tracepoint && !tracepoints->there[i];
-		bool needed = is_needed(program, sel);
+		bool needed = is_needed(program, sel, way);
 
 		if (needed && lacks && !program->may_lack) {
 			snprintf(

@@ -82,6 +82,13 @@ void probes__free(struct probes *probes);
 uint64_t probes__alive(const struct probes *probes);
 
 /*
+ * For `weir doctor`. The kernel may preempt programs at the tracepoints of system calls, and skips
+ * them for others meanwhile; by way of perf it can't, and that way is open. weir takes it then.
+ */
+bool probes__calls_preempt(void);
+bool probes__calls_by_perf(void);
+
+/*
  * Name and arguments of a record. Returns 0, or -EBADMSG when its bytes make no sense (G8): every
  * length is checked against event->len first.
  */

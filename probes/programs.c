@@ -4,9 +4,12 @@
  */
 #include "probes/loaded.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <string.h>
+#include <unistd.h>
 
 #define T(type) (1u << WEIR_T_##type)
 
@@ -22,8 +25,10 @@ const struct program programs__table[PROGRAMS] = {
 	/* What remembers a call (sys_enter) comes after what reads and forgets it. */
 	{"keep_exec", "sched_process_exec", T(SYS_ENTER), PHASE_EVENTS, false},
 	{"drop_exit", "sched_process_exit", T(SYS_ENTER), PHASE_EVENTS, false},
-	{"on_sys_exit", "sys_exit", T(SYS_EXIT), PHASE_EVENTS, false},
-	{"on_sys_enter", "sys_enter", T(SYS_ENTER), PHASE_EVENTS, false},
+	{"on_sys_exit", "sys_exit", T(SYS_EXIT), PHASE_EVENTS, false, WAY_DIRECT},
+	{"perf_exit", "sys_exit", T(SYS_EXIT), PHASE_EVENTS, false, WAY_PERF},
+	{"on_sys_enter", "sys_enter", T(SYS_ENTER), PHASE_EVENTS, false, WAY_DIRECT},
+	{"perf_enter", "sys_enter", T(SYS_ENTER), PHASE_EVENTS, false, WAY_PERF},
 	{"on_switch", "sched_switch", T(SWITCH), PHASE_EVENTS, false},
 	{"on_wakeup", "sched_wakeup", T(WAKEUP), PHASE_EVENTS, false},
 	{"on_wakeup_new", "sched_wakeup_new", T(WAKEUP), PHASE_EVENTS, false},
@@ -78,4 +83,47 @@ int programs__look(struct tracepoints *tracepoints)
 	}
 	btf__free(btf);
 	return 0;
+}
+
+/*
+ * Can programs at the tracepoints of system calls be preempted? Then the kernel skips them for all
+ * threads that call meanwhile on the same CPU: up to half of all calls, where more threads run than
+ * CPUs. Kernels that do so let programs sleep there, which can't be where preemption is off, so one
+ * that may sleep is offered. (7.1 takes it and keeps preemption off for others: no harm done.)
+ */
+bool probes__calls_preempt(void)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K}, /* r0 = 0 */
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_RAW_TP,
+		    .prog_flags = BPF_F_SLEEPABLE);
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id, fd;
+
+	if (!btf)
+		return false;
+	id = btf__find_by_name_kind(btf, "btf_trace_sys_enter", BTF_KIND_TYPEDEF);
+	btf__free(btf);
+	if (id < 0)
+		return false;
+	opts.attach_btf_id = (__u32)id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "may_sleep", "GPL", nothing,
+			   sizeof(nothing) / sizeof(nothing[0]), &opts);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Perf finds its tracepoints by numbers, which stand in tracefs. */
+bool probes__calls_by_perf(void)
+{
+	return !access("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", R_OK) ||
+	       !access("/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id", R_OK);
+}
+
+enum way programs__calls_way(void)
+{
+	return probes__calls_preempt() && probes__calls_by_perf() ? WAY_PERF : WAY_DIRECT;
 }
