@@ -112,7 +112,7 @@ static void test_tracepoint(void **state)
 	assert_int_equal(attr->sample_period, 1);
 	assert_int_equal(attr->sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 						    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-						    PERF_SAMPLE_RAW);
+						    PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW);
 	assert_string_equal(event.name, "sched:sched_switch");
 }
 
