@@ -287,6 +287,27 @@ static void check_ring(struct surveying *s, const struct survey_cpu *cpu, int ri
 				weir_cause__name((enum weir_cause)cause), have->lost[cause]);
 }
 
+/* With the accounts of all rings it is known what is not there, whatever heads say. */
+static void count_missing(struct surveying *s)
+{
+	uint64_t missing = s->homeless;
+
+	if (!reader__env(s->reader)->has_metadata)
+		return;
+	for (size_t i = 0; i < s->out->nr_cpus; i++) {
+		for (int ring = 0; ring < 2; ring++) {
+			const struct survey_ring *have = &s->out->cpus[i].ring[ring];
+
+			if (!have->has_account)
+				return;
+			if (have->account.delivered > have->selected)
+				missing += have->account.delivered - have->selected;
+		}
+	}
+	s->out->damaged = missing;
+	s->out->damaged_unknown = false;
+}
+
 /* Accounts are of all parts, and stand at the end. */
 static void check_sums(struct surveying *s)
 {
@@ -295,6 +316,7 @@ static void check_sums(struct surveying *s)
 	for (size_t i = 0; i < s->out->nr_cpus; i++)
 		for (int ring = 0; ring < 2; ring++)
 			check_ring(s, &s->out->cpus[i], ring);
+	count_missing(s);
 	if (s->homeless)
 		problem(s, "%" PRIu64 " records were delivered of CPUs that have no file",
 			s->homeless);

@@ -344,6 +344,8 @@ class Damage(unittest.TestCase):
             self.assertIn("checksum", said)
             ours, account = replay(path)
             self.assertEqual(account["delivered"] + account["lost"]["broken"], len(whole))
+            info = json.loads(live.run("info", "--json", path)[1])
+            self.assertEqual(info["lost"]["broken"], account["lost"]["broken"])
             before = os.stat(file)
             live.run("verify", "--repair", path)
             self.assertEqual(os.stat(file).st_mtime_ns, before.st_mtime_ns)
