@@ -54,6 +54,8 @@ static const struct option_def top_options[] = {
 	 "only of threads or processes whose name matches; repeat for more"},
 	{'i', "no-idle", OPTION_FLAG, AT(no_idle), NULL,
 	 "leave out who did not have a CPU in the interval"},
+	{0, "account", OPTION_FLAG, AT(account), NULL,
+	 "also rows of idle time and of gaps; --json has them anyway"},
 	{0, "tree", OPTION_FLAG, AT(tree), NULL, "processes below their parents"},
 	{0, "rows", OPTION_COUNT, AT(rows), "N",
 	 "with -b or --json: the first N rows of each report"},
@@ -234,6 +236,7 @@ static bool check_options(struct top *t)
 	t->table.live = !opts->replay;
 	t->view.no_idle = opts->no_idle;
 	t->view.tree = opts->tree;
+	t->view.account = opts->account || opts->json;
 	t->view.counters = opts->counters;
 	t->view.comms = &opts->comms;
 	return check_by(t) && check_sort(t) && check_pids(t) && check_user(t) &&

@@ -16,7 +16,7 @@ struct top_options {
 	struct option_list pids, comms;
 	const char *by, *sort, *user, *color, *replay;
 	uint64_t interval_ns, count, rows, buffer;
-	bool batch, threads, no_idle, json, once, counters, tree, strict, verbose;
+	bool batch, threads, no_idle, json, once, counters, tree, account, strict, verbose;
 };
 
 enum top_sort {
@@ -49,7 +49,8 @@ bool top_by__find(const char *word, enum usage_by *out);
 struct top_view {
 	enum usage_by by;
 	enum top_sort sort;
-	bool reverse, tree, no_idle, counters;
+	bool reverse, tree, no_idle, no_ended, counters;
+	bool account; /* also rows of idle time and of gaps */
 	bool has_uid;
 	uint32_t uid;
 	uint32_t pids[SELECTION_PIDS_MAX];
@@ -81,6 +82,7 @@ struct top_table {
 	struct usage_groups groups;
 	struct top_line *lines;
 	size_t count, room;
+	size_t nobodys; /* of these, in front: idle time and gaps, if they are shown at all */
 	size_t processes, threads, exited;
 	bool live; /* of this machine, now: /proc knows more */
 };
@@ -88,6 +90,12 @@ struct top_table {
 /* Lines of the snapshot, as the view has them. 0 or -ENOMEM. */
 int top_table__fill(struct top_table *table, const struct top_view *view);
 void top_table__free(struct top_table *table);
+
+/* Lines up to the `rows`th that is somebody's; 0: all. */
+static inline size_t top_table__first(const struct top_table *table, uint64_t rows)
+{
+	return rows && rows < table->count - table->nobodys ? rows + table->nobodys : table->count;
+}
 
 /*
  * Of those lines that are about to be shown what only /proc knows: RSS, and names that no event has told.
@@ -107,10 +115,18 @@ static inline uint64_t top_table__interval_ns(const struct top_table *table)
 void top_cells__titles(const struct top_view *view, unsigned width, char out[TOP_LINE_MAX]);
 void top_cells__line(const struct top_table *table, const struct top_view *view,
 		     const struct top_line *line, unsigned width, char out[TOP_LINE_MAX]);
-/* Lines above the table; NULL: there are not so many. */
-#define TOP_HEAD_LINES 4
-void top_cells__head(const struct top_table *table, const struct top_view *view, unsigned which,
-		     char out[TOP_LINE_MAX]);
+/* A line above the table. */
+enum top_head {
+	TOP_HEAD_TIME = 0,
+	TOP_HEAD_PERCENT,
+	TOP_HEAD_IDENTITY, /* what the line before says, to the nanosecond */
+	TOP_HEAD_SWITCHES,
+	TOP_HEAD_LINES
+};
+void top_cells__head(const struct top_table *table, const struct top_view *view,
+		     enum top_head which, char out[TOP_LINE_MAX]);
+/* By how much the accounts don't add up: 0, or a fault of ours. */
+int64_t top_cells__difference_ns(const struct usage_snapshot *snapshot);
 /* What all came to, at the end. */
 void top_cells__end(const struct usage_snapshot *snapshot, const struct top_account *account,
 		    char out[TOP_LINE_MAX]);

@@ -50,14 +50,14 @@ static unsigned width(void)
 int top_batch__report(struct out *out, struct top_table *table, const struct top_view *view,
 		      uint64_t max_rows, bool first)
 {
-	size_t count = max_rows && max_rows < table->count ? max_rows : table->count;
+	size_t count = top_table__first(table, max_rows);
 	char line[TOP_LINE_MAX];
 
 	top_table__ask(table, 0, count);
 	if (!first)
 		out__char(out, '\n');
-	for (unsigned i = 0; i < TOP_HEAD_LINES; i++) {
-		top_cells__head(table, view, i, line);
+	for (int i = 0; i < TOP_HEAD_LINES; i++) {
+		top_cells__head(table, view, (enum top_head)i, line);
 		put_line(out, line, NULL);
 	}
 	top_cells__titles(view, width(), line);

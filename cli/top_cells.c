@@ -483,7 +483,7 @@ static struct sums sums_in_all(const struct usage_snapshot *snapshot)
 	return sums;
 }
 
-static int64_t difference_ns(const struct usage_snapshot *snapshot)
+int64_t top_cells__difference_ns(const struct usage_snapshot *snapshot)
 {
 	if (snapshot->cpu_difference_ns)
 		return snapshot->cpu_difference_ns;
@@ -526,18 +526,23 @@ static void head_time(const struct top_table *table, const struct top_view *view
 		 interval, top_by__name(view->by), table->processes, table->threads, table->exited);
 }
 
+/* On the scale of the rows, so that all of them together are this line. */
 static void head_percent(const struct top_table *table, char *out)
 {
 	const struct usage_snapshot *snapshot = table->snapshot;
+	uint64_t interval_ns = top_table__interval_ns(table);
+	int64_t difference = top_cells__difference_ns(snapshot);
 	struct sums sums = sums_now(snapshot);
-	uint64_t all_ns = top_table__interval_ns(table) * snapshot->nr_cpus;
-	char tasks[16], idle[16], gap[16];
+	char tasks[16], idle[16], gap[16], sum[48] = "adds up to the ns";
 
-	put_percent(tasks, sizeof(tasks), sums.tasks_ns, all_ns);
-	put_percent(idle, sizeof(idle), sums.idle_ns, all_ns);
-	put_percent(gap, sizeof(gap), sums.gap_ns, all_ns);
-	snprintf(out, TOP_LINE_MAX, "CPU time: tasks %s %%, idle %s %%, gap %s %% of %zu CPU%s",
-		 tasks, idle, gap, snapshot->nr_cpus, snapshot->nr_cpus == 1 ? "" : "s");
+	put_percent(tasks, sizeof(tasks), sums.tasks_ns, interval_ns);
+	put_percent(idle, sizeof(idle), sums.idle_ns, interval_ns);
+	put_percent(gap, sizeof(gap), sums.gap_ns, interval_ns);
+	if (difference)
+		snprintf(sum, sizeof(sum), "WRONG BY %" PRId64 " ns", difference);
+	snprintf(out, TOP_LINE_MAX, "%%CPU: tasks %s, idle %s, gap %s of %zu (%zu CPU%s); %s",
+		 tasks, idle, gap, 100 * snapshot->nr_cpus, snapshot->nr_cpus,
+		 snapshot->nr_cpus == 1 ? "" : "s", sum);
 }
 
 static void head_account(const struct top_table *table, char *out)
@@ -565,25 +570,28 @@ static void head_account(const struct top_table *table, char *out)
 			 now->life_lost);
 }
 
-void top_cells__head(const struct top_table *table, const struct top_view *view, unsigned which,
-		     char out[TOP_LINE_MAX])
+void top_cells__head(const struct top_table *table, const struct top_view *view,
+		     enum top_head which, char out[TOP_LINE_MAX])
 {
 	const struct usage_snapshot *snapshot = table->snapshot;
 	struct sums sums = sums_now(snapshot);
 
+	out[0] = '\0';
 	switch (which) {
-	case 0:
+	case TOP_HEAD_TIME:
 		head_time(table, view, out);
 		break;
-	case 1:
+	case TOP_HEAD_PERCENT:
 		head_percent(table, out);
 		break;
-	case 2:
+	case TOP_HEAD_IDENTITY:
 		put_identity(out, TOP_LINE_MAX, snapshot->nr_cpus, top_table__interval_ns(table),
-			     &sums, difference_ns(snapshot));
+			     &sums, top_cells__difference_ns(snapshot));
 		break;
-	default:
+	case TOP_HEAD_SWITCHES:
 		head_account(table, out);
+		break;
+	case TOP_HEAD_LINES:
 		break;
 	}
 }
@@ -595,7 +603,7 @@ void top_cells__end(const struct usage_snapshot *snapshot, const struct top_acco
 	char self[16];
 
 	put_identity(out, TOP_LINE_MAX, snapshot->nr_cpus, snapshot->to_ns - snapshot->begin_ns,
-		     &sums, difference_ns(snapshot));
+		     &sums, top_cells__difference_ns(snapshot));
 	top_cells__duration(self, sizeof(self), account->self_ns);
 	snprintf(out + strlen(out), TOP_LINE_MAX - strlen(out),
 		 "; switches: produced %" PRIu64 " = told %" PRIu64 " + lost %" PRIu64

@@ -238,7 +238,7 @@ int top_json__report(struct out *out, struct top_table *table, const struct top_
 {
 	const struct usage_snapshot *snapshot = table->snapshot;
 	struct json json = {.out = out};
-	size_t count = max_rows && max_rows < table->count ? max_rows : table->count;
+	size_t count = top_table__first(table, max_rows);
 
 	top_table__ask(table, 0, count);
 	begin(&json, NULL, '{');

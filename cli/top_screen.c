@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define LEAST_ROWS   6
+#define ROWS_LEAST   4 /* of the list */
 #define LEAST_COLS   30
 #define METER_COLS   26 /* of one CPU, at least */
 #define KEY_ESCAPE   27
@@ -20,6 +21,7 @@
 #define KEY_CTRL_C   3
 #define KEY_CTRL_L   12
 #define ESC_DELAY_MS 50
+#define MOVE_FAR     (1L << 40) /* beyond any list */
 
 enum paint {
 	PAINT_TITLE = 1,
@@ -50,7 +52,8 @@ struct top_screen {
 	struct top_table *table; /* the last that was shown; NULL: none yet */
 	SCREEN *terminal;
 	size_t cursor, first; /* of lines: marked, and the first on the screen */
-	bool color, frozen, help, no_meters, gone;
+	bool color, frozen, help, no_meters;
+	bool marked; /* the cursor was used: it is shown */
 	enum asking asking;
 	char answer[TOP_TEXT_MAX];
 	char search[TOP_TEXT_MAX];
@@ -65,7 +68,8 @@ static const char *const help_lines[] = {
 	"  < >          sort by the next key      R          turn the order round",
 	"  b            next grouping: process, thread, cgroup, container, user, CPU",
 	"  H            threads or processes      V          tree of processes",
-	"  i            without who had no CPU    1          meters of CPUs",
+	"  i            without who had no CPU    X          without who has ended",
+	"  1            meters of CPUs            a          account: idle and gap rows",
 	"  f            only rows with a text     u          only of a user",
 	"  / n          look for a text, again    arrows, PgUp PgDn, Home End",
 	"",
@@ -77,8 +81,8 @@ static const char *const help_lines[] = {
 	"  S            R runs, W waits for a CPU, S sleeps, D blocked, T stopped,",
 	"               X has ended",
 	"",
-	"  [idle]: CPU time that nobody had. [gap]: of which nobody knows, for switches",
-	"  were lost or a CPU was away. All rows together are all time of all CPUs.",
+	"  idle: CPU time that nobody had. gap: of which nobody knows, for switches were",
+	"  lost or a CPU was away. With all rows that is all time of all CPUs.",
 };
 #define N_HELP_LINES (int)(sizeof(help_lines) / sizeof(help_lines[0]))
 
@@ -123,16 +127,57 @@ static int meters_per_line(const struct top_screen *screen)
 	return n < 1 ? 1 : n > 4 ? 4 : n;
 }
 
+/*
+ * Lines that are there before rows get what is left: what is above the rows goes where there are few,
+ * meters first.
+ */
+static int room_above(void)
+{
+	int room = LINES - ROWS_LEAST - 2;
+
+	return room > 0 ? room : 0;
+}
+
+/* Is the account shown to the nanosecond? Where it doesn't add up, in any case. */
+static bool has_identity(const struct top_screen *screen)
+{
+	return screen->view->account || top_cells__difference_ns(screen->table->snapshot);
+}
+
+/* The percentages stay longest: gaps are among them. */
+static bool is_head_shown(const struct top_screen *screen, enum top_head head)
+{
+	static const int rank[] = {
+		[TOP_HEAD_PERCENT] = 0,
+		[TOP_HEAD_TIME] = 1,
+		[TOP_HEAD_SWITCHES] = 2,
+		[TOP_HEAD_IDENTITY] = 3,
+	};
+
+	return rank[head] < room_above() && (head != TOP_HEAD_IDENTITY || has_identity(screen));
+}
+
+static int head_lines(const struct top_screen *screen)
+{
+	int lines = 0;
+
+	for (int head = 0; head < TOP_HEAD_LINES; head++)
+		lines += is_head_shown(screen, (enum top_head)head);
+	return lines;
+}
+
 /* At most a quarter of the screen. */
 static int meter_lines(const struct top_screen *screen)
 {
-	int per_line = meters_per_line(screen);
+	int per_line = meters_per_line(screen), room = room_above() - head_lines(screen);
 	int cpus = (int)screen->table->snapshot->nr_cpus;
 	int lines = (cpus + per_line - 1) / per_line;
 
 	if (screen->no_meters)
 		return 0;
-	return lines > LINES / 4 ? LINES / 4 : lines;
+	if (lines > LINES / 4)
+		lines = LINES / 4;
+	return lines < room ? lines : room;
 }
 
 /* cpu0 [|||||??     45.1]: tasks, gap, idle. */
@@ -175,26 +220,38 @@ static int draw_meters(const struct top_screen *screen, int y)
 	return y + lines;
 }
 
+static bool is_alert(const struct usage_snapshot *snapshot, enum top_head head)
+{
+	switch (head) {
+	case TOP_HEAD_PERCENT:
+	case TOP_HEAD_IDENTITY:
+		return top_cells__difference_ns(snapshot);
+	case TOP_HEAD_SWITCHES:
+		return snapshot->trouble.lost || snapshot->trouble.unseen;
+	default:
+		return false;
+	}
+}
+
 static int draw_head(const struct top_screen *screen, int y)
 {
-	const struct usage_snapshot *snapshot = screen->table->snapshot;
 	char line[TOP_LINE_MAX];
 
-	for (unsigned i = 0; i < TOP_HEAD_LINES; i++) {
-		bool wrong = i == 2 &&
-			     (snapshot->cpu_difference_ns || snapshot->rows_difference_ns ||
-			      snapshot->interval_difference_ns);
-		bool lost = i == 3 && (snapshot->trouble.lost || snapshot->trouble.unseen);
+	for (int i = 0; i < TOP_HEAD_LINES; i++) {
+		enum top_head head = (enum top_head)i;
 
-		top_cells__head(screen->table, screen->view, i, line);
-		put(screen, y++, 0, line, wrong || lost ? PAINT_ALERT : 0);
+		if (!is_head_shown(screen, head))
+			continue;
+		top_cells__head(screen->table, screen->view, head, line);
+		put(screen, y++, 0, line,
+		    is_alert(screen->table->snapshot, head) ? PAINT_ALERT : 0);
 	}
 	return y;
 }
 
 static int list_rows(const struct top_screen *screen)
 {
-	int rows = LINES - TOP_HEAD_LINES - meter_lines(screen) - 2;
+	int rows = LINES - head_lines(screen) - meter_lines(screen) - 2;
 
 	return rows < 1 ? 1 : rows;
 }
@@ -220,29 +277,38 @@ static enum paint paint_of(const struct usage_row *row)
 	return row->kind != USAGE_THREAD || row->state == USAGE_EXITED ? PAINT_DIM : 0;
 }
 
+/* Blanks to the end of the line, so that a bar is as wide as the screen. */
+static void fill_line(char line[TOP_LINE_MAX])
+{
+	size_t len = strlen(line);
+
+	while (len < (size_t)COLS && len < TOP_LINE_MAX - 1)
+		line[len++] = ' ';
+	line[len] = '\0';
+}
+
 static void draw_row(const struct top_screen *screen, int y, size_t at)
 {
 	const struct top_line *line = &screen->table->lines[at];
+	bool marked = screen->marked && at == screen->cursor;
 	char text[TOP_LINE_MAX];
 
 	top_cells__line(screen->table, screen->view, line, (unsigned)COLS, text);
-	if (at == screen->cursor)
-		attron(A_BOLD | A_UNDERLINE);
+	if (marked) {
+		fill_line(text);
+		attron(A_REVERSE);
+	}
 	put(screen, y, 0, text, paint_of(&line->group->row));
-	attroff(A_BOLD | A_UNDERLINE);
+	attroff(A_REVERSE);
 }
 
 static void draw_list(struct top_screen *screen, int y)
 {
 	char titles[TOP_LINE_MAX];
 	size_t rows;
-	size_t len;
 
 	top_cells__titles(screen->view, (unsigned)COLS, titles);
-	len = strlen(titles);
-	while (len < (size_t)COLS && len < TOP_LINE_MAX - 1)
-		titles[len++] = ' ';
-	titles[len] = '\0';
+	fill_line(titles);
 	put(screen, y++, 0, titles, PAINT_TITLE);
 	keep_cursor_in_sight(screen);
 	rows = (size_t)list_rows(screen);
@@ -265,11 +331,11 @@ static void draw_foot(const struct top_screen *screen)
 		put(screen, LINES - 1, 0, screen->message, PAINT_ALERT);
 		return;
 	}
-	snprintf(text, sizeof(text), "%ssorted by %s%s%s%s%s%s%s; %zu rows; h: help, q: end",
+	snprintf(text, sizeof(text), "%ssorted by %s%s%s%s%s%s%s%s; %zu rows; h: help, q: end",
 		 screen->frozen ? "FROZEN (space: go on); " : "", top_sort__name(view->sort),
 		 view->reverse ? ", least first" : "", view->no_idle ? "; without idle ones" : "",
-		 view->has_uid ? "; of one user" : "", view->text[0] ? "; only with '" : "",
-		 view->text, view->text[0] ? "'" : "",
+		 view->no_ended ? "; without ended ones" : "", view->has_uid ? "; of one user" : "",
+		 view->text[0] ? "; only with '" : "", view->text, view->text[0] ? "'" : "",
 		 screen->table ? screen->table->count : (size_t)0);
 	put(screen, LINES - 1, 0, text, screen->frozen ? PAINT_ALERT : PAINT_DIM);
 }
@@ -332,6 +398,7 @@ static void search(struct top_screen *screen)
 
 		if (matches(screen, at)) {
 			screen->cursor = at;
+			screen->marked = true;
 			return;
 		}
 	}
@@ -437,6 +504,8 @@ static void group_by(struct top_screen *screen, enum usage_by by)
 {
 	screen->view->by = by;
 	screen->cursor = screen->first = 0;
+	screen->marked = false;
+	snprintf(screen->message, sizeof(screen->message), "a row for each %s", top_by__name(by));
 	refill(screen);
 }
 
@@ -450,6 +519,7 @@ static void move_by(struct top_screen *screen, long by)
 {
 	size_t count = screen->table ? screen->table->count : 0;
 
+	screen->marked = true;
 	if (by < 0 && (size_t)-by > screen->cursor)
 		screen->cursor = 0;
 	else
@@ -478,10 +548,10 @@ static bool is_move(struct top_screen *screen, int key)
 		move_by(screen, page);
 		return true;
 	case KEY_HOME:
-		screen->cursor = 0;
+		move_by(screen, -MOVE_FAR);
 		return true;
 	case KEY_END:
-		move_by(screen, 1L << 40);
+		move_by(screen, MOVE_FAR);
 		return true;
 	default:
 		return false;
@@ -566,10 +636,17 @@ static void view_key(struct top_screen *screen, int key)
 	case 'i':
 		toggle(screen, &view->no_idle);
 		break;
+	case 'X':
+		toggle(screen, &view->no_ended);
+		break;
+	case 'a':
+		toggle(screen, &view->account);
+		break;
 	case '1':
 		screen->no_meters = !screen->no_meters;
 		break;
 	default:
+		say_here(screen, "no such key; h: help");
 		break;
 	}
 }

@@ -112,11 +112,24 @@ static bool is_active(const struct usage_group *group)
 	return now->time_ns || now->voluntary || now->involuntary;
 }
 
+static bool is_nobodys(const struct usage_group *group)
+{
+	return group->row.kind == USAGE_IDLE || group->row.kind == USAGE_GAP;
+}
+
+static bool has_ended(const struct usage_group *group, const struct top_view *view)
+{
+	return (view->by == USAGE_BY_PROCESS || view->by == USAGE_BY_THREAD) &&
+	       group->row.state == USAGE_EXITED;
+}
+
 /* What has ended and was told so before is no row any more; its time is in the sum of the gone. */
 static bool is_shown(const struct usage_group *group, const struct top_view *view)
 {
-	if (group->row.kind == USAGE_IDLE)
-		return true;
+	if (is_nobodys(group))
+		return view->account && (group->row.kind == USAGE_IDLE || is_active(group));
+	if (view->no_ended && has_ended(group, view))
+		return false;
 	if (is_active(group))
 		return true;
 	if (group->row.kind != USAGE_THREAD)
@@ -338,15 +351,19 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 {
 	int err = usage__group(&table->groups, table->snapshot, view->by, wants, view);
 
-	table->count = 0;
+	table->count = table->nobodys = 0;
 	if (!err)
 		err = make_room(table);
 	if (err)
 		return err;
-	for (size_t i = 0; i < table->groups.count; i++)
-		if (is_shown(&table->groups.at[i], view))
-			table->lines[table->count++] =
-				(struct top_line){.group = &table->groups.at[i]};
+	for (size_t i = 0; i < table->groups.count; i++) {
+		struct usage_group *group = &table->groups.at[i];
+
+		if (!is_shown(group, view))
+			continue;
+		table->lines[table->count++] = (struct top_line){.group = group};
+		table->nobodys += is_nobodys(group);
+	}
 	count_rows(table);
 	if (view->sort == TOP_SORT_RSS)
 		top_table__ask(table, 0, table->count);

@@ -418,7 +418,9 @@ class Terminal(unittest.TestCase):
             for keys, shows in (("N", "sorted by pid"), ("M", "sorted by rss"),
                                 ("T", "total"), ("P", "cpu"), ("R", "least first"),
                                 (">", "total"), ("<", "cpu"), ("i", "without idle"),
-                                ("i", "rows"), ("H", "thread"), ("b", "cgroup"),
+                                ("i", "rows"), ("X", "without ended"), ("X", "rows"),
+                                ("a", r"\[idle\]"), ("a", "rows"), ("Z", "no such key"),
+                                ("H", "a row for each thread"), ("b", "cgroup"),
                                 ("b", "container"), ("b", "user"), ("b", "by cpu|CPU 0"),
                                 ("b", "COMMAND"), ("fpython\n", "only with"), ("f\n", "rows"),
                                 ("uroot\n", "of one user"), ("u\n", "rows"),
@@ -451,6 +453,14 @@ class Terminal(unittest.TestCase):
                 screen.wait_for(".")
             screen.key(REDRAW)
             screen.wait_for("sorted")
+            self.assert_ended(screen, keys="q")
+
+    def test_small(self):
+        """Where there are few lines the head goes, and rows stay."""
+        with Screen(rows=8, columns=30) as screen:
+            screen.wait_for("sorted by cpu")
+            screen.key(REDRAW)
+            screen.wait_for("%CPU: tasks(.|\\n)*COMMAND")
             self.assert_ended(screen, keys="q")
 
     def test_colors(self):
@@ -548,8 +558,17 @@ class Options(unittest.TestCase):
 
     def test_rows(self):
         report = self.report("--rows", 3)
-        self.assertEqual(len(report["rows"]), 3)
+        self.assertEqual([row["kind"] in ("idle", "gap") for row in report["rows"]][-3:],
+                         [False] * 3)
+        self.assertIn(len(report["rows"]), (4, 5))
         self.assertGreater(report["rows_left_out"], 0)
+
+    def test_account(self):
+        status, out, _ = live.run("top", "--once", "-d", 0.2, "--account", "--rows", 2)
+        self.assertEqual(status, 0)
+        self.assertIn("[idle]", out)
+        rows = out[out.index("COMMAND"):].splitlines()[1:]
+        self.assertEqual(len([row for row in rows if not row.endswith(("[idle]", "[gap]"))]), 2)
 
     def test_sort(self):
         def column(*args, key):
@@ -575,7 +594,8 @@ class Options(unittest.TestCase):
         status, out, _ = live.run("top", "-b", "-n", 2, "-d", 0.2, "--tree")
         self.assertEqual(status, 0)
         self.assertEqual(out.count("weir top "), 2)
-        self.assertIn("[idle]", out)
+        self.assertEqual(out.count("adds up to the ns"), 2)
+        self.assertNotIn("[idle]", out)
         self.assertIn("COMMAND", out)
         self.assertNotIn("\x1b", out)
         status, out, _ = live.run("top", "--once", "-d", 0.2, "--color", "always")
