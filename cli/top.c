@@ -310,19 +310,43 @@ static uint64_t plan_next(const struct top *t, uint64_t next_ns)
 	return next_ns;
 }
 
+/* The end of an interval with which showing begins. */
+static uint64_t plan_first(const struct top *t)
+{
+	bool soon = t->screen && t->opts.interval_ns > FIRST_SCREEN_NS;
+
+	return now_ns() + (soon ? FIRST_SCREEN_NS : t->opts.interval_ns);
+}
+
+static bool is_frozen(const struct top *t)
+{
+	return t->screen && top_screen__is_frozen(t->screen);
+}
+
+/* The interval that was frozen ends unseen: it would be about minutes, and says little of now. */
+static int go_on(struct top *t)
+{
+	top_screen__forget(t->screen);
+	return take(t, false);
+}
+
 static int run(struct top *t)
 {
-	uint64_t next_ns = now_ns();
+	uint64_t next_ns = plan_first(t);
+	bool frozen = false;
 	int err = 0;
 
 	top_source__account(t->source, &t->table.account);
-	next_ns += t->screen && t->opts.interval_ns > FIRST_SCREEN_NS ? FIRST_SCREEN_NS
-								      : t->opts.interval_ns;
 	while (!err && !is_enough(t) && wait_for(t, next_ns)) {
 		err = top_source__poll(t->source);
+		if (!err && frozen && !is_frozen(t)) {
+			err = go_on(t);
+			next_ns = plan_first(t);
+		}
+		frozen = is_frozen(t);
 		if (err || now_ns() < next_ns)
 			continue;
-		if (!t->screen || !top_screen__is_frozen(t->screen))
+		if (!frozen)
 			err = take(t, true);
 		next_ns = plan_next(t, next_ns);
 	}

@@ -175,6 +175,8 @@ bool top_screen__wait(struct top_screen *screen, unsigned ms);
 /* Is an interval wanted at all? Not while frozen. */
 bool top_screen__is_frozen(const struct top_screen *screen);
 void top_screen__show(struct top_screen *screen, struct top_table *table);
+/* The table is none any more; what is on the terminal stays until the next. */
+void top_screen__forget(struct top_screen *screen);
 /* Gives the terminal back. */
 void top_screen__close(struct top_screen *screen);
 

@@ -264,16 +264,26 @@ static void cell_mean(const struct row *row, char *out, size_t size)
 		top_cells__duration(out, size, delays->total_ns / delays->count);
 }
 
+/* What lies in the first bucket is known to be below its end, and no more. */
+static void put_quantile(const struct row *row, char *out, size_t size, unsigned per_mille)
+{
+	const struct delays *delays = delays_of(row);
+	uint64_t ns = delays ? delays__quantile_ns(delays, per_mille) : 0;
+
+	if (delays && ns < DELAYS_LEAST_NS)
+		snprintf(out, size, "<%uns", DELAYS_LEAST_NS);
+	else if (delays)
+		top_cells__duration(out, size, ns);
+}
+
 static void cell_p50(const struct row *row, char *out, size_t size)
 {
-	if (delays_of(row))
-		top_cells__duration(out, size, delays__quantile_ns(delays_of(row), 500));
+	put_quantile(row, out, size, 500);
 }
 
 static void cell_p99(const struct row *row, char *out, size_t size)
 {
-	if (delays_of(row))
-		top_cells__duration(out, size, delays__quantile_ns(delays_of(row), 990));
+	put_quantile(row, out, size, 990);
 }
 
 static void cell_max(const struct row *row, char *out, size_t size)

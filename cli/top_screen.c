@@ -357,7 +357,7 @@ static void draw(struct top_screen *screen)
 	} else if (screen->help) {
 		draw_help(screen);
 	} else if (!screen->table) {
-		put(screen, 0, 0, "weir top: the first report is on its way", 0);
+		put(screen, 0, 0, "weir top: a report is on its way", 0);
 	} else {
 		y = draw_head(screen, 0);
 		y = draw_meters(screen, y);
@@ -702,6 +702,11 @@ void top_screen__show(struct top_screen *screen, struct top_table *table)
 {
 	screen->table = table;
 	draw(screen);
+}
+
+void top_screen__forget(struct top_screen *screen)
+{
+	screen->table = NULL;
 }
 
 /* ---- the terminal ------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@ static unsigned int bucket_of(uint64_t ns)
 {
 	unsigned int octave;
 
-	if (ns < 1u << DELAYS_FIRST)
+	if (ns < DELAYS_LEAST_NS)
 		return 0;
 	octave = 63 - (unsigned int)__builtin_clzll(ns);
 	if (octave > DELAYS_LAST)
@@ -23,7 +23,7 @@ static uint64_t top_of(unsigned int bucket)
 	unsigned int octave = (bucket - 1) / DELAYS_SUB + DELAYS_FIRST;
 
 	if (!bucket)
-		return (1u << DELAYS_FIRST) - 1;
+		return DELAYS_LEAST_NS - 1;
 	if (bucket == DELAYS_BUCKETS - 1)
 		return UINT64_MAX;
 	return ((uint64_t)(DELAYS_SUB + (bucket - 1) % DELAYS_SUB + 1) << (octave - 3)) - 1;

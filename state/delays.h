@@ -13,10 +13,11 @@
 
 #include "state/budget.h"
 
-#define DELAYS_SUB     8u
-#define DELAYS_FIRST   6u /* octaves */
-#define DELAYS_LAST    37u
-#define DELAYS_BUCKETS (1 + (DELAYS_LAST - DELAYS_FIRST + 1) * DELAYS_SUB)
+#define DELAYS_SUB	8u
+#define DELAYS_FIRST	6u		     /* octaves */
+#define DELAYS_LEAST_NS (1u << DELAYS_FIRST) /* below it, values are not told apart */
+#define DELAYS_LAST	37u
+#define DELAYS_BUCKETS	(1 + (DELAYS_LAST - DELAYS_FIRST + 1) * DELAYS_SUB)
 
 struct delays {
 	struct delays *next; /* in the pool */
