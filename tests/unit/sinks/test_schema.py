@@ -48,8 +48,17 @@ class Schema(unittest.TestCase):
 
     def test_every_event_has_a_sample(self):
         with open(schema_path("trace"), encoding="utf-8") as f:
-            named = json.load(f)["properties"]["event"]["enum"]
-        self.assertEqual({json.loads(line)["event"] for line in self.lines}, set(named))
+            ways = json.load(f)["properties"]["event"]["anyOf"]
+        named = set().union(*(way.get("enum", []) for way in ways))
+        self.assertEqual({json.loads(line)["event"] for line in self.lines}, named)
+
+    def test_events_whose_names_others_give(self):
+        line = self.first(event="fork")
+        line["event"] = "tp:sched:sched_switch"
+        validate.check_line(self.trace, json.dumps(line).encode())
+        for name in ("tp:sched", "tp:a:b:c", "other"):
+            line["event"] = name
+            self.assert_bad(line)
 
     def test_the_ledger(self):
         self.assertEqual(validate.check_lines(self.ledger, [samples("ledger")]), 1)
