@@ -91,13 +91,28 @@ int account__say(const struct weir_stream *stream, bool json, int trace_fd)
 	return account__write(stream, STDERR_FILENO, form);
 }
 
-bool account__lost_anything(const struct weir_stream *stream)
+bool account__is_loss(const struct command_def *command, const struct weir_stream *stream,
+		      bool reader_gone)
 {
 	struct weir_ledger ledger = {.sz = sizeof(ledger)};
+	bool unknown = false;
+	uint64_t lost = 0;
 
 	weir_stream__ledger(stream, &ledger);
-	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		if (ledger.total.lost[cause] || ledger.total.bound[cause] == WEIR_BOUND_UNKNOWN)
-			return true;
-	return false;
+	if (reader_gone) {
+		say(command,
+		    "the reader went away: what it did not take, %llu, is no loss (--strict)",
+		    (unsigned long long)ledger.total.lost[WEIR_LOST_OUTPUT]);
+		ledger.total.lost[WEIR_LOST_OUTPUT] = 0;
+	}
+	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
+		if (ledger.total.bound[cause] == WEIR_BOUND_UNKNOWN)
+			unknown = true;
+		else
+			lost += ledger.total.lost[cause];
+	}
+	if (lost || unknown)
+		say(command, "%llu lost%s: status %d (--strict)", (unsigned long long)lost,
+		    unknown ? " and an unknown number" : "", EXIT_LOST);
+	return lost || unknown;
 }

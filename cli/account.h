@@ -3,6 +3,8 @@
 #ifndef WEIR_CLI_ACCOUNT_H
 #define WEIR_CLI_ACCOUNT_H
 
+#include "cli/options.h"
+
 #include <stdbool.h>
 
 #include <weir/stream.h>
@@ -27,6 +29,11 @@ int account__write(const struct weir_stream *stream, int fd, enum account_form f
 /* On standard error: for people where there is a terminal, and else as the trace is, at trace_fd. */
 int account__say(const struct weir_stream *stream, bool json, int trace_fd);
 
-bool account__lost_anything(const struct weir_stream *stream);
+/*
+ * --strict: was anything lost? That is said, as what makes the status. reader_gone: the trace's reader
+ * went away, and what it did not want is no loss.
+ */
+bool account__is_loss(const struct command_def *command, const struct weir_stream *stream,
+		      bool reader_gone);
 
 #endif /* WEIR_CLI_ACCOUNT_H */

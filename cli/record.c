@@ -577,7 +577,7 @@ static int record(struct record *r, char **argv)
 	bad |= report(r) != 0;
 	if (bad)
 		return failed;
-	if (r->opts.strict && account__lost_anything(r->live.stream))
+	if (r->opts.strict && account__is_loss(&record_command, r->live.stream, false))
 		return EXIT_LOST;
 	return r->live.has_command ? live__command_status(&r->live) : EXIT_OK;
 }

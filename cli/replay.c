@@ -459,6 +459,11 @@ static void say_flaws(const struct replay *r)
 		    r->path);
 }
 
+static bool reader_is_gone(const struct replay *r)
+{
+	return out__error(r->viewer.printer.out) == -EPIPE;
+}
+
 static int report(struct replay *r)
 {
 	int err = out__error(r->viewer.printer.out), ledger_err = 0;
@@ -491,7 +496,9 @@ static int replay(struct replay *r)
 	bad = report(r) != 0;
 	if (err || bad || !reader__env(r->reader)->has_metadata)
 		return EXIT_FAILED;
-	return r->opts.strict && account__lost_anything(r->stream) ? EXIT_LOST : EXIT_OK;
+	if (r->opts.strict && account__is_loss(&replay_command, r->stream, reader_is_gone(r)))
+		return EXIT_LOST;
+	return EXIT_OK;
 }
 
 static void free_replay(struct replay *r)

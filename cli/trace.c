@@ -649,6 +649,11 @@ static void say_running(struct trace *t)
 		SAY("%s (pid %d) still runs", t->name, (int)t->command.pid);
 }
 
+static bool reader_is_gone(const struct trace *t)
+{
+	return out__error(t->printer.out) == -EPIPE;
+}
+
 static int report(struct trace *t)
 {
 	int err = out__error(t->printer.out), ledger_err = 0;
@@ -737,7 +742,7 @@ static int trace(struct trace *t, char **argv)
 	bad |= report(t) != 0;
 	if (bad)
 		return failed;
-	if (t->opts.strict && account__lost_anything(t->stream))
+	if (t->opts.strict && account__is_loss(&trace_command, t->stream, reader_is_gone(t)))
 		return EXIT_LOST;
 	return t->has_command ? command_status(t) : EXIT_OK;
 }

@@ -8,6 +8,7 @@
 #include "sinks/json.h"
 #include "sinks/out.h"
 #include "sinks/sink.h"
+#include "sinks/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,13 +148,10 @@ int sink__ledger_json(struct out *out, const struct weir_ledger *ledger,
 	return out__error(out);
 }
 
-/* "reserve failed 17", "skipped at most 3", "dead event unknown" */
+/* "buffer full 17", "skipped at most 3", "dead event unknown" */
 static void cause_text(struct out *out, const struct weir_account *a, int cause)
 {
-	const char *c;
-
-	for (c = weir_cause__name(cause); *c; c++)
-		out__char(out, *c == '_' ? ' ' : *c);
+	text__cause(out, (enum weir_cause)cause);
 	if (a->bound[cause] == WEIR_BOUND_UNKNOWN) {
 		out__str(out, " unknown");
 		return;
@@ -223,6 +221,8 @@ int sink__ledger_text(struct out *out, const struct weir_ledger *ledger,
 		out__str(out, ": DOES NOT CLOSE, by ");
 		out__i64(out, difference);
 	}
+	if (a->lost[WEIR_LOST_RESERVE_FAILED])
+		out__str(out, "; a larger --buffer loses less");
 	if (a->late)
 		number(out, "; late ", a->late);
 	if (a->ahead)

@@ -434,11 +434,15 @@ void text__head(struct out *out, const struct sink_event *se)
 	out__used(out, p);
 }
 
-/* "reserve failed" */
-static void cause(struct out *out, enum weir_cause cause)
+/* The name of the first is that of a call of the kernel's. */
+void text__cause(struct out *out, enum weir_cause cause)
 {
 	const char *c;
 
+	if (cause == WEIR_LOST_RESERVE_FAILED) {
+		out__str(out, "buffer full");
+		return;
+	}
 	for (c = weir_cause__name(cause); *c; c++)
 		out__char(out, *c == '_' ? ' ' : *c);
 }
@@ -454,7 +458,7 @@ static void moment(struct out *out, uint64_t stamp_ns, int64_t wall_ns)
 		clock_time(out, wall_ns);
 }
 
-/* -- gap cpu0: 17 lost (reserve failed) in (12:00:00.000000001, 12:00:00.000000009] */
+/* -- gap cpu0: 17 lost (buffer full) in (12:00:00.000000001, 12:00:00.000000009] */
 static void gap(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
 {
 	text__paint(out, TEXT_ALERT);
@@ -468,7 +472,7 @@ static void gap(struct out *out, const struct sink_event *se, const struct weir_
 		out__u64(out, gap->lost);
 	}
 	out__str(out, " lost (");
-	cause(out, gap->cause);
+	text__cause(out, gap->cause);
 	out__str(out, ") in (");
 	moment(out, gap->from_ns, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
 	out__str(out, ", ");

@@ -33,6 +33,8 @@ static inline void text__paint(struct out *out, enum text_paint paint)
 void text__head(struct out *out, const struct sink_event *se);
 /* " container=..." where there is one. */
 void text__container(struct out *out, const struct sink_event *se);
+/* "buffer full", "dead event": what the cause of a loss is called for people. */
+void text__cause(struct out *out, enum weir_cause cause);
 /* " late", " ahead" */
 void text__marks(struct out *out, const struct weir_event *event);
 

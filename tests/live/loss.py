@@ -24,6 +24,7 @@ class Flood(unittest.TestCase):
             cls.status = trace.end()
             cls.ledger = trace.ledger()
             cls.verified = trace.verify()
+            cls.said = trace.said()
             cls.read(trace)
 
     @classmethod
@@ -82,6 +83,7 @@ class Flood(unittest.TestCase):
     def test_strict(self):
         """--strict makes loss a status of its own."""
         self.assertEqual(self.status, 3)
+        self.assertRegex(self.said, r"\nweir trace: [0-9]+ lost: status 3 \(--strict\)\n\Z")
 
     def test_verify(self):
         self.assertIn("the ledger agrees", self.verified)

@@ -137,7 +137,8 @@ static void test_unknown_is_null(void **state)
 	assert_string_equal(
 		as_text(&ledger),
 		"produced 135 = delivered 100 + filtered 10 + pending 3 + lost at least 22 "
-		"(reserve failed 17, skipped at most 5, dead event unknown); late 2; "
+		"(buffer full 17, skipped at most 5, dead event unknown); a larger --buffer "
+		"loses less; late 2; "
 		"ahead of the clock 1; stray 6; unread strings 4; order estimated; "
 		"lag p99 1.05 ms; self 812 ns of CPU");
 }
@@ -153,7 +154,7 @@ static void test_an_account_that_does_not_close(void **state)
 	assert_int_equal(json_object_get_int64(member(json, "difference")), -1);
 	json_object_put(json);
 	assert_non_null(
-		strstr(as_text(&ledger), "+ lost 17 (reserve failed 17): DOES NOT CLOSE, by -1;"));
+		strstr(as_text(&ledger), "+ lost 17 (buffer full 17): DOES NOT CLOSE, by -1;"));
 }
 
 static void test_nothing_happened(void **state)

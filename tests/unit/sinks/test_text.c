@@ -218,9 +218,8 @@ static void test_times_that_lines_speak_of(void **state)
 	struct weir_gap gap = {.from_ns = 1000, .to_ns = 2000000002, .lost = 17};
 
 	out__set_style(c.out, &style);
-	assert_string_equal(
-		gap_text(gap, "cpu0"),
-		"-- gap cpu0: 17 lost (reserve failed) in (0.000001000, 2.000000002]\n");
+	assert_string_equal(gap_text(gap, "cpu0"),
+			    "-- gap cpu0: 17 lost (buffer full) in (0.000001000, 2.000000002]\n");
 	sink__find("text")->watermark(c.out, 3000000000, WALL, WEIR_ORDER_EXACT);
 	assert_string_equal(capture__take(&c), "-- complete up to 3.000000000 (exact)\n");
 	style.time = STYLE_NO_TIME; /* a gap without its place would be none */
@@ -253,7 +252,7 @@ static void test_colors(void **state)
 	assert_non_null(strstr(c.text, " \x1b[1mexec \x1b[0m\x1b[32m/a\x1b[0m "
 				       "\x1b[32m[\"a\"]\x1b[0m ppid=? uid=?\n"));
 	assert_string_equal(gap_text((struct weir_gap){.from_ns = 1, .to_ns = 1}, "cpu0"),
-			    "\x1b[1;33m-- gap cpu0: 0 lost (reserve failed) in "
+			    "\x1b[1;33m-- gap cpu0: 0 lost (buffer full) in "
 			    "(10:05:45.123456789, 10:05:45.123456789]\x1b[0m\n");
 	out__set_style(c.out, NULL);
 }
@@ -302,7 +301,7 @@ static void test_gaps(void **state)
 {
 	struct weir_gap gap = {.from_ns = 1000, .to_ns = 2000, .lost = 17};
 
-	assert_string_equal(gap_text(gap, "cpu0"), "-- gap cpu0: 17 lost (reserve failed) in "
+	assert_string_equal(gap_text(gap, "cpu0"), "-- gap cpu0: 17 lost (buffer full) in "
 						   "(10:05:45.123455789, 10:05:45.123456789]\n");
 	gap.from_ns = 0;
 	gap.to_ns = 2000000000;
