@@ -2,7 +2,7 @@
 /*
  * verify.c - weir verify: is this trace what it claims to be?
  *
- * Owns: reading lines, JSON into numbers, the ledger's comparison, what is said at the end.
+ * Owns: reading lines, the ledger's comparison, what is said at the end.
  * Promises: any bytes at all end in one of three exit statuses, in memory that does not grow with
  * the trace. Must not know: the rules (judge.c), nor anything of how a trace is made: it judges weir,
  * so it shares no code with what it judges, but for the names of causes.
@@ -12,6 +12,7 @@
 #include "cli/judge.h"
 #include "cli/lines.h"
 #include "cli/options.h"
+#include "cli/trace_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,367 +112,6 @@ static const struct command_def verify_command = {
 
 #define SAY(...) say(&verify_command, __VA_ARGS__)
 
-/* ---- JSON into numbers ---------------------------------------------------------------------- */
-
-static bool has_type(struct json_object *value, enum json_type type)
-{
-	return value && json_object_is_type(value, type);
-}
-
-static bool get_u64(struct json_object *value, uint64_t *out)
-{
-	if (!has_type(value, json_type_int) || json_object_get_int64(value) < 0)
-		return false;
-	*out = json_object_get_uint64(value);
-	return true;
-}
-
-/* A stamp is a string of digits: no sign, no leading zero, no more than 64 bits. */
-static bool get_stamp(struct json_object *value, uint64_t *out)
-{
-	const char *text = has_type(value, json_type_string) ? json_object_get_string(value) : "";
-	size_t len = strlen(text), i;
-
-	*out = 0;
-	if (!len || (text[0] == '0' && len > 1))
-		return false;
-	for (i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(*out, 10u, out) ||
-		    __builtin_add_overflow(*out, (unsigned)(text[i] - '0'), out))
-			return false;
-	}
-	return len == (size_t)json_object_get_string_len(value);
-}
-
-/* 2025-09-09T10:05:45.123456789Z */
-static bool is_time(struct json_object *value)
-{
-	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddddddddZ";
-	const char *text;
-	size_t i;
-
-	if (!has_type(value, json_type_string) ||
-	    json_object_get_string_len(value) != sizeof(shape) - 1)
-		return false;
-	text = json_object_get_string(value);
-	for (i = 0; i < sizeof(shape) - 1; i++)
-		if (shape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != shape[i])
-			return false;
-	return true;
-}
-
-static bool is_u64(struct json_object *value)
-{
-	uint64_t ignored;
-
-	return get_u64(value, &ignored);
-}
-
-/* A string without NULs: what follows one would not be compared. */
-static bool is_string(struct json_object *value)
-{
-	return has_type(value, json_type_string) &&
-	       strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value);
-}
-
-static bool is_bytes(struct json_object *value)
-{
-	return has_type(value, json_type_string);
-}
-
-static bool is_name(struct json_object *value)
-{
-	return is_string(value) && json_object_get_string_len(value);
-}
-
-/* The last number of all is left out, so that one more can be counted. */
-static bool is_seq(struct json_object *value)
-{
-	uint64_t seq;
-
-	return get_u64(value, &seq) && seq != UINT64_MAX;
-}
-
-static bool is_at_most(struct json_object *value)
-{
-	return is_string(value) && !strcmp(json_object_get_string(value), "at_most");
-}
-
-static bool is_true(struct json_object *value)
-{
-	return has_type(value, json_type_boolean) && json_object_get_boolean(value);
-}
-
-static bool is_array(struct json_object *value)
-{
-	return has_type(value, json_type_array);
-}
-
-/* Keys that a line may have: where they are there, they have to be like this. */
-static const struct {
-	const char *key;
-	bool (*is_good)(struct json_object *value);
-	const char *what;
-} may_have[] = {
-	{"cpu", is_u64, "a number"},	     {"pid", is_u64, "a number"},
-	{"tid", is_u64, "a number"},	     {"comm", is_bytes, "a string"},
-	{"source", is_name, "a name"},	     {"seq", is_seq, "a number of 64 bits"},
-	{"container", is_bytes, "a string"}, {"late", is_true, "true"},
-	{"ahead", is_true, "true"},	     {"bound", is_at_most, "\"at_most\""},
-	{"unread", is_array, "an array"},    {"cut", is_array, "an array"},
-	{"broken", is_true, "true"},	     {"unfinished", is_true, "true"},
-	{"no_return", is_true, "true"},
-};
-
-static bool wrong(char *why, size_t len, const char *key, const char *what)
-{
-	snprintf(why, len, "\"%s\" is missing, or is not %s", key, what);
-	return false;
-}
-
-static struct json_object *get(struct json_object *object, const char *key)
-{
-	return json_object_object_get(object, key);
-}
-
-static bool read_common(struct json_object *object, struct judge_line *line, char *why, size_t len)
-{
-	size_t i;
-
-	if (!get_stamp(get(object, "ts"), &line->stamp_ns))
-		return wrong(why, len, "ts", "a string of digits of at most 64 bits");
-	if (!is_time(get(object, "time")))
-		return wrong(why, len, "time", "an RFC 3339 time in UTC with nine digits");
-	if (!is_string(get(object, "event")))
-		return wrong(why, len, "event", "a string");
-	for (i = 0; i < sizeof(may_have) / sizeof(may_have[0]); i++) {
-		struct json_object *value;
-
-		if (json_object_object_get_ex(object, may_have[i].key, &value) &&
-		    !may_have[i].is_good(value))
-			return wrong(why, len, may_have[i].key, may_have[i].what);
-	}
-	line->source = json_object_get_string(get(object, "source"));
-	line->has_seq = get_u64(get(object, "seq"), &line->seq);
-	line->late = get(object, "late");
-	line->ahead = get(object, "ahead");
-	return true;
-}
-
-static bool read_syscall(struct json_object *object, char *why, size_t len)
-{
-	if (!is_string(get(object, "syscall")))
-		return wrong(why, len, "syscall", "a string");
-	if (!has_type(get(object, "nr"), json_type_int))
-		return wrong(why, len, "nr", "a number");
-	return true;
-}
-
-static bool read_record(struct json_object *object, struct judge_line *line, const char *event,
-			char *why, size_t len)
-{
-	line->kind = JUDGE_RECORD;
-	if (!line->source)
-		return wrong(why, len, "source", "a name");
-	if (!line->has_seq)
-		return wrong(why, len, "seq", "a number");
-	if (!has_type(get(object, "args"), json_type_object) &&
-	    (strncmp(event, "map:", 4) || !is_string(get(object, "hex"))))
-		return wrong(why, len, "args", "an object");
-	if (strcmp(event, "sys_enter") && strcmp(event, "sys_exit"))
-		return true;
-	return read_syscall(object, why, len);
-}
-
-/* Of a call that was entered: for how long it ran, if its exit is there. */
-static bool read_duration(struct json_object *object, const struct judge_line *line, char *why,
-			  size_t len)
-{
-	struct json_object *enter, *duration;
-	uint64_t enter_ns, dur_ns;
-
-	if (!json_object_object_get_ex(object, "enter", &enter) ||
-	    (enter && !get_stamp(enter, &enter_ns)))
-		return wrong(why, len, "enter", "a string of digits of at most 64 bits, or null");
-	if (!json_object_object_get_ex(object, "dur_ns", &duration) ||
-	    (duration && !get_u64(duration, &dur_ns)))
-		return wrong(why, len, "dur_ns", "a number or null");
-	if (!duration != !(enter && line->has_seq))
-		return wrong(why, len, "dur_ns", "there just when both enter and exit are");
-	if (duration && (enter_ns > line->stamp_ns || line->stamp_ns - enter_ns != dur_ns))
-		return wrong(why, len, "dur_ns", "the time from \"enter\" to \"ts\"");
-	return true;
-}
-
-/* A call without its exit says why, and has no result; one without its enter has no arguments. */
-static bool read_halves(struct json_object *object, const struct judge_line *line, char *why,
-			size_t len)
-{
-	static const char *const ends[] = {"broken", "unfinished", "no_return"};
-	struct json_object *result, *args;
-	bool has_args = line->entered || get(object, "before");
-	unsigned int said = 0;
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		said += get(object, ends[i]) != NULL;
-	if (said != !line->has_seq)
-		return wrong(why, len, "seq", "there just when the call returned");
-	if (!json_object_object_get_ex(object, "result", &result) ||
-	    (result ? !has_type(result, json_type_int) || said : !said))
-		return wrong(why, len, "result", "a number where the call returned, else null");
-	if (!json_object_object_get_ex(object, "args", &args) ||
-	    (args ? !has_type(args, json_type_object) || !has_args : has_args || !line->has_seq))
-		return wrong(why, len, "args", "an object where the call was entered, else null");
-	return true;
-}
-
-/* Both halves of a system call in one line. It has a number, of its exit, only where it returned. */
-static bool read_call(struct json_object *object, struct judge_line *line, char *why, size_t len)
-{
-	line->kind = JUDGE_RECORD;
-	line->entered = get(object, "enter");
-	if (line->has_seq && !line->source)
-		return wrong(why, len, "source", "a name");
-	return read_syscall(object, why, len) && read_duration(object, line, why, len) &&
-	       read_halves(object, line, why, len);
-}
-
-static bool get_cause(struct json_object *value, enum weir_cause *out)
-{
-	int cause;
-
-	for (cause = 0; is_string(value) && cause < WEIR_LOST_CAUSES; cause++) {
-		*out = cause;
-		if (!strcmp(json_object_get_string(value), weir_cause__name(cause)))
-			return true;
-	}
-	return false;
-}
-
-static bool read_gap(struct json_object *object, struct judge_line *line, char *why, size_t len)
-{
-	struct json_object *lost;
-
-	line->kind = JUDGE_GAP;
-	if (!get_stamp(get(object, "from"), &line->gap.from_ns))
-		return wrong(why, len, "from", "a string of digits of at most 64 bits");
-	if (!get_stamp(get(object, "to"), &line->gap.to_ns))
-		return wrong(why, len, "to", "a string of digits of at most 64 bits");
-	if (!get_cause(get(object, "cause"), &line->gap.cause))
-		return wrong(why, len, "cause", "the name of a cause");
-	if (!json_object_object_get_ex(object, "lost", &lost) ||
-	    (lost && !get_u64(lost, &line->gap.lost)))
-		return wrong(why, len, "lost", "a number or null");
-	line->gap.bound = WEIR_BOUND_EXACT;
-	if (!lost)
-		line->gap.bound = WEIR_BOUND_UNKNOWN;
-	else if (get(object, "bound"))
-		line->gap.bound = WEIR_BOUND_AT_MOST;
-	if (!line->has_seq)
-		return true;
-	if (!line->source || line->gap.bound != WEIR_BOUND_EXACT)
-		return wrong(why, len, "seq", "of a source, with an exact count");
-	if (!get_u64(get(object, "seq_end"), &line->gap.seq_end))
-		return wrong(why, len, "seq_end", "a number of 64 bits");
-	return true;
-}
-
-static bool is_offset(struct json_object *value)
-{
-	const char *text = is_string(value) ? json_object_get_string(value) : "";
-	char *end;
-
-	errno = 0;
-	strtoll(text, &end, 10);
-	return *text && !*end && !errno;
-}
-
-static bool read_clock_step(struct json_object *object, struct judge_line *line, char *why,
-			    size_t len)
-{
-	uint64_t suspended_ns;
-
-	line->kind = JUDGE_CLOCK_STEP;
-	line->has_seq = false;
-	if (!is_offset(get(object, "old_offset")))
-		return wrong(why, len, "old_offset", "a signed number in a string");
-	if (!is_offset(get(object, "new_offset")))
-		return wrong(why, len, "new_offset", "a signed number in a string");
-	if (!get_stamp(get(object, "suspended"), &suspended_ns))
-		return wrong(why, len, "suspended", "a string of digits of at most 64 bits");
-	return true;
-}
-
-static bool read_watermark(struct json_object *object, struct judge_line *line, char *why,
-			   size_t len)
-{
-	struct json_object *order = get(object, "order");
-	const char *text = is_string(order) ? json_object_get_string(order) : "";
-
-	line->kind = JUDGE_WATERMARK;
-	if (strcmp(text, "exact") && strcmp(text, "estimated"))
-		return wrong(why, len, "order", "\"exact\" or \"estimated\"");
-	return true;
-}
-
-/* false: the line is not of the form that its event has, `why` says what is wrong. */
-static bool read_line(struct json_object *object, struct judge_line *line, char *why, size_t len)
-{
-	const char *event;
-
-	if (!has_type(object, json_type_object)) {
-		snprintf(why, len, "not a JSON object");
-		return false;
-	}
-	if (!read_common(object, line, why, len))
-		return false;
-	event = json_object_get_string(get(object, "event"));
-	if (!strcmp(event, "gap"))
-		return read_gap(object, line, why, len);
-	if (!strcmp(event, "watermark"))
-		return read_watermark(object, line, why, len);
-	if (!strcmp(event, "clock_step"))
-		return read_clock_step(object, line, why, len);
-	if (!strcmp(event, "syscall"))
-		return read_call(object, line, why, len);
-	return read_record(object, line, event, why, len);
-}
-
-/* The whole of `text` as one JSON value; NULL: `why` says what is wrong. */
-static struct json_object *parse(struct json_tokener *tokener, const char *text, size_t text_len,
-				 char *why, size_t len)
-{
-	struct json_object *value;
-
-	json_tokener_reset(tokener);
-	value = json_tokener_parse_ex(tokener, text, (int)text_len);
-	if (value && json_tokener_get_parse_end(tokener) == text_len)
-		return value;
-	if (value) {
-		snprintf(why, len, "not one JSON value: more follows at byte %zu",
-			 json_tokener_get_parse_end(tokener) + 1);
-		json_object_put(value);
-	} else if (json_tokener_get_error(tokener) == json_tokener_continue) {
-		snprintf(why, len, "not JSON: it ends too early");
-	} else if (json_tokener_get_error(tokener) == json_tokener_success) {
-		snprintf(why, len, "not a JSON object");
-	} else {
-		snprintf(why, len, "not JSON: %s at byte %zu",
-			 json_tokener_error_desc(json_tokener_get_error(tokener)),
-			 json_tokener_get_parse_end(tokener) + 1);
-	}
-	return NULL;
-}
-
-static struct json_tokener *new_tokener(int depth)
-{
-	struct json_tokener *tokener = json_tokener_new_ex(depth);
-
-	if (tokener)
-		json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	return tokener;
-}
-
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
 /* What a trace says may hold anything, and standard error is often a terminal. */
@@ -501,10 +141,11 @@ static enum status say_unreadable(const char *file)
 /* An account that went the same way as the trace: no event, and --ledger's to judge. */
 static bool is_account(struct json_object *object)
 {
-	struct json_object *event = has_type(object, json_type_object) ? get(object, "event")
-								       : NULL;
+	struct json_object *event = json__has_type(object, json_type_object)
+					    ? json__get(object, "event")
+					    : NULL;
 
-	return event && is_string(event) && !strcmp(json_object_get_string(event), "account");
+	return event && json__is_string(event) && !strcmp(json_object_get_string(event), "account");
 }
 
 static bool take_line(struct judge *judge, struct json_tokener *tokener, uint64_t no,
@@ -516,11 +157,11 @@ static bool take_line(struct judge *judge, struct json_tokener *tokener, uint64_
 
 	verdict->promise = "format";
 	verdict->line = no;
-	object = parse(tokener, text, len, verdict->text, sizeof(verdict->text));
+	object = json__parse(tokener, text, len, verdict->text, sizeof(verdict->text));
 	if (!object)
 		return false;
 	good = is_account(object) ||
-	       (read_line(object, &line, verdict->text, sizeof(verdict->text)) &&
+	       (trace_line__read(object, &line, verdict->text, sizeof(verdict->text)) &&
 		judge__line(judge, &line, verdict));
 	json_object_put(object);
 	return good;
@@ -570,7 +211,7 @@ static int open_file(const char *file)
 
 static enum status judge_file(struct judge *judge, const struct verify_options *opts)
 {
-	struct json_tokener *tokener = new_tokener(DEPTH_MAX);
+	struct json_tokener *tokener = json__new_tokener(DEPTH_MAX);
 	struct lines lines = {.fd = open_file(opts->file)};
 	enum status status;
 
@@ -612,18 +253,19 @@ __attribute__((format(printf, 2, 3))) static bool differs(struct ledger_check *c
 static bool account_u64(struct ledger_check *check, struct json_object *account, const char *key,
 			uint64_t *out)
 {
-	if (has_type(account, json_type_object) && get_u64(get(account, key), out))
+	if (json__has_type(account, json_type_object) &&
+	    json__get_u64(json__get(account, key), out))
 		return true;
 	check->verdict.promise = "format";
 	check->verdict.line = 0;
-	return wrong(check->verdict.text, sizeof(check->verdict.text), key, "a number");
+	return json__wrong(check->verdict.text, sizeof(check->verdict.text), key, "a number");
 }
 
 /* Does the account close, by its own numbers? */
 static bool check_closes(struct ledger_check *check, struct json_object *account, const char *whose)
 {
 	uint64_t produced, delivered, filtered, pending, sum;
-	struct json_object *lost = get(account, "lost");
+	struct json_object *lost = json__get(account, "lost");
 
 	if (!account_u64(check, account, "produced", &produced) ||
 	    !account_u64(check, account, "delivered", &delivered) ||
@@ -631,7 +273,7 @@ static bool check_closes(struct ledger_check *check, struct json_object *account
 	    !account_u64(check, account, "pending", &pending))
 		return false;
 	sum = delivered + filtered + pending;
-	if (!has_type(lost, json_type_object))
+	if (!json__has_type(lost, json_type_object))
 		return differs(check, "%s: \"lost\" is missing", whose);
 	json_object_object_foreach(lost, cause, count)
 	{
@@ -692,7 +334,7 @@ static bool check_account(struct ledger_check *check, struct json_object *accoun
 		return differs(check, "%s: %" PRIu64 " late, and %s has %" PRIu64, whose, late,
 			       check->trace, count->late);
 	for (cause = 0; cause < WEIR_LOST_CAUSES; cause++)
-		if (!check_cause(check, get(account, "lost"), whose, count, cause))
+		if (!check_cause(check, json__get(account, "lost"), whose, count, cause))
 			return false;
 	return true;
 }
@@ -725,18 +367,21 @@ static bool check_delivered(struct ledger_check *check, struct json_object *sour
 
 static bool check_source(struct ledger_check *check, struct json_object *source)
 {
-	struct json_object *name = has_type(source, json_type_object) ? get(source, "name") : NULL;
+	struct json_object *name = json__has_type(source, json_type_object)
+					   ? json__get(source, "name")
+					   : NULL;
 	uint64_t missing, enters = 0, filtered, output = 0;
 	const char *whose;
 
-	if (!is_string(name))
+	if (!json__is_string(name))
 		return differs(check, "a source has no name");
 	whose = json_object_get_string(name);
 	if (!check_account(check, source, whose, judge__find(check->judge, whose)) ||
 	    !check_delivered(check, source, whose, &enters))
 		return false;
 	missing = judge__missing(check->judge, whose);
-	get_u64(get(get(source, "lost"), weir_cause__name(WEIR_LOST_OUTPUT)), &output);
+	json__get_u64(json__get(json__get(source, "lost"), weir_cause__name(WEIR_LOST_OUTPUT)),
+		      &output);
 	if (!account_u64(check, source, "filtered", &filtered))
 		return false;
 	if (missing > filtered + output + enters && !check->output_lost)
@@ -755,12 +400,13 @@ static bool check_ledger(struct ledger_check *check, struct json_object *ledger)
 	uint64_t delivered, of_source, sum = 0;
 	size_t i;
 
-	if (!has_type(ledger, json_type_object))
+	if (!json__has_type(ledger, json_type_object))
 		return differs(check, "not a JSON object");
-	sources = get(ledger, "sources");
-	if (!is_array(sources))
+	sources = json__get(ledger, "sources");
+	if (!json__is_array(sources))
 		return differs(check, "\"sources\" is missing, or is not an array");
-	check->output_lost = get(get(ledger, "lost"), weir_cause__name(WEIR_LOST_OUTPUT));
+	check->output_lost = json__get(json__get(ledger, "lost"),
+				       weir_cause__name(WEIR_LOST_OUTPUT));
 	if (!account_u64(check, ledger, "delivered", &delivered))
 		return false;
 	if (delivered != total->events + total->enters)
@@ -798,7 +444,7 @@ static char *slurp(const char *file, size_t *len)
 static enum status judge_ledger(const struct judge *judge, const struct verify_options *opts)
 {
 	struct ledger_check check = {.judge = judge, .trace = opts->label};
-	struct json_tokener *tokener = new_tokener(DEPTH_MAX);
+	struct json_tokener *tokener = json__new_tokener(DEPTH_MAX);
 	struct json_object *ledger = NULL;
 	size_t len;
 	char *text = slurp(opts->ledger, &len);
@@ -808,7 +454,8 @@ static enum status judge_ledger(const struct judge *judge, const struct verify_o
 		status = say_unreadable(opts->ledger);
 	} else {
 		check.verdict = (struct judge_verdict){"format", 0, ""};
-		ledger = parse(tokener, text, len, check.verdict.text, sizeof(check.verdict.text));
+		ledger = json__parse(tokener, text, len, check.verdict.text,
+				     sizeof(check.verdict.text));
 		status = ledger && check_ledger(&check, ledger) ? GOOD : BROKEN;
 		if (status == BROKEN)
 			say_broken(opts->ledger, &check.verdict);
