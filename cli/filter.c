@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define ERRNO_MAX 4095
@@ -32,17 +33,23 @@ static bool resolve_user(struct filter *filter, const struct command_def *comman
 
 static bool resolve_errno(struct filter *filter, const struct command_def *command)
 {
+	unsigned long number;
+	char *end;
+
 	if (!filter->errno_name)
 		return true;
+	number = strtoul(filter->errno_name, &end, 10);
 	for (int err = 1; err <= ERRNO_MAX; err++) {
 		const char *name = strerrorname_np(err);
+		bool is_number = !*end && number == (unsigned long)err;
 
-		if (!name || strcmp(name, filter->errno_name) != 0)
+		if (!name || (!is_number && strcasecmp(name, filter->errno_name) != 0))
 			continue;
 		filter->error = err;
 		return true;
 	}
-	say(command, "--errno takes a name such as ENOENT, not '%s'", filter->errno_name);
+	say(command, "--errno takes a name such as ENOENT, or its number, not '%s'",
+	    filter->errno_name);
 	return false;
 }
 
@@ -127,10 +134,20 @@ bool filter__is_set(const struct filter *filter)
 	       filter__needs_calls(filter);
 }
 
+const char *filter__of_calls(const struct filter *filter)
+{
+	if (filter->paths.count)
+		return "--path";
+	if (filter->failed)
+		return "--failed";
+	if (filter->errno_name)
+		return "--errno";
+	return filter->min_duration_ns ? "--min-duration" : NULL;
+}
+
 bool filter__needs_calls(const struct filter *filter)
 {
-	return filter->paths.count || filter->failed || filter->errno_name ||
-	       filter->min_duration_ns;
+	return filter__of_calls(filter);
 }
 
 bool filter__needs_fds(const struct filter *filter)

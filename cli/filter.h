@@ -47,6 +47,9 @@ bool filter__is_set(const struct filter *filter);
 /* Does it ask for something that only a whole call has? */
 bool filter__needs_calls(const struct filter *filter);
 
+/* The first option that does; NULL: none. */
+const char *filter__of_calls(const struct filter *filter);
+
 /* Is this the id or name that --container asks for? NULL: of no container. */
 bool filter__is_container(const struct filter *filter, const char *container);
 

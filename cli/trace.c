@@ -263,6 +263,11 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 
 /* ---- what the user asked for ------------------------------------------------------------------ */
 
+static bool selects_calls(const struct trace *t)
+{
+	return t->selection.types & (1u << WEIR_T_SYS_ENTER | 1u << WEIR_T_SYS_EXIT);
+}
+
 static bool select_events(struct trace *t)
 {
 	struct trace_options *opts = &t->opts;
@@ -276,6 +281,10 @@ static bool select_events(struct trace *t)
 	if (opts->events.count || (none && otherwise)) {
 		if (!selection__events(&trace_command, &opts->events, otherwise, &t->selection))
 			return false;
+	}
+	if (filter__needs_calls(&opts->filter) && !selects_calls(t)) {
+		SAY("%s selects system calls: add sys to -e", filter__of_calls(&opts->filter));
+		return false;
 	}
 	if (outside__is_used(&t->outside))
 		buffers__share(&t->buffers, t->selection.types >> (WEIR_T_LIFE_MAX + 1));

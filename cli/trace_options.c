@@ -18,7 +18,7 @@ static const struct option_def trace_options[] = {
 	 "of one group (a colon claims the rest: -e sys:openat,close);\n"
 	 "! in front takes away (-e 'sys:!futex,!%memory'); repeat -e to\n"
 	 "mix; --list shows all. Default: process; with -p or COMMAND\n"
-	 "process,signal,sys. tp:GROUP:NAME is a tracepoint of the kernel's,\n"
+	 "process,signal,sys; with a filter of calls sys. tp:GROUP:NAME is a tracepoint of the kernel's,\n"
 	 "* stands for anything: -e 'tp:block:*,tp:sched:sched_switch'"},
 	{0, "filter", OPTION_STRING, AT(tracepoint_filter), "EXPR",
 	 "of these tracepoints, only where EXPR holds for their fields, as\n"
@@ -137,6 +137,9 @@ bool trace_options__counts(const struct trace_options *opts)
 const char *trace_options__default_events(const struct trace_options *opts, bool has_command)
 {
 	if (opts->summary_only)
+		return "sys";
+	/* They say nothing of the life of processes. */
+	if (filter__needs_calls(&opts->filter) && !has_command && !opts->pids.count)
 		return "sys";
 	if (opts->maps.count && !has_command && !opts->pids.count)
 		return NULL;

@@ -107,7 +107,12 @@ class Help(Case):
         self.wrong("--buffer takes a size", "--buffer", "4096.5")
         self.wrong("--duration takes a time", "-d", "18446744073709551615h")
         self.wrong("--min-duration takes a time", "--min-duration", "x")
-        self.wrong("--errno takes a name such as ENOENT, not 'enoent'", "--errno", "enoent")
+        for bad in ("ENONE", "0", "4095", "2x", "-2"):
+            self.wrong(f"--errno takes a name such as ENOENT, or its number, not '{bad}'",
+                       "--errno", bad)
+        for filtered in (("--path", "/x"), ("--failed",), ("--errno", "2"), ("--min-duration", "1s")):
+            self.wrong(f"{filtered[0]} selects system calls: add sys to -e", "-e", "process,signal",
+                       *filtered)
         self.wrong("there is no user 'nobody at all'", "--uid", "nobody at all")
         for path in ("system.slice", "../..", "/a/../b", "/."):
             self.wrong("--cgroup takes a path as /proc/PID/cgroup has it, such as /system.slice, "
@@ -221,7 +226,8 @@ class Filters(Case):
 
     def test_by_result(self):
         self.assertTrue(all(c["result"] < 0 for c in self.calls("--failed")))
-        self.assertEqual({c["result"] for c in self.calls("--errno", "ENOENT")}, {-errno.ENOENT})
+        for name in ("ENOENT", "enoent", str(errno.ENOENT)):
+            self.assertEqual({c["result"] for c in self.calls("--errno", name)}, {-errno.ENOENT})
 
     def test_by_duration(self):
         calls = self.calls("--min-duration", "90ms")
