@@ -24,6 +24,9 @@ struct style {
 	unsigned int cpu_width, task_width;
 	/* STYLE_DELTA, kept by the sink: of the line before; 0: there is none */
 	uint64_t last_ns;
+	/* Kept by the sink: the CPU that was told to be offline last, and until when. */
+	uint16_t away_cpu;
+	uint64_t away_to_ns;
 };
 
 #define STYLE_TASK_WIDTH      15 /* leaves half of an 80 column screen */

@@ -458,6 +458,36 @@ static void moment(struct out *out, uint64_t stamp_ns, int64_t wall_ns)
 		clock_time(out, wall_ns);
 }
 
+static void gap_start(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
+{
+	moment(out, gap->from_ns, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
+}
+
+/* Each ring of a CPU tells that it was away. It was back with the first of them. */
+static bool is_told(struct style *style, const struct sink_event *se, const struct weir_gap *gap)
+{
+	if (!style)
+		return false;
+	if (style->away_cpu == se->event->cpu && gap->from_ns < style->away_to_ns)
+		return true;
+	style->away_cpu = se->event->cpu;
+	style->away_to_ns = gap->to_ns;
+	return false;
+}
+
+/* -- CPU 1 was offline from 12:00:00.000000001 to 12:00:00.000000009 */
+static void offline(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
+{
+	text__paint(out, TEXT_ALERT);
+	out__str(out, "-- CPU ");
+	out__u64(out, se->event->cpu);
+	out__str(out, " was offline from ");
+	gap_start(out, se, gap);
+	out__str(out, " to ");
+	moment(out, gap->to_ns, se->wall_ns);
+	text__paint(out, TEXT_PLAIN);
+}
+
 /* -- gap cpu0: 17 lost (buffer full) in (12:00:00.000000001, 12:00:00.000000009] */
 static void gap(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
 {
@@ -474,11 +504,24 @@ static void gap(struct out *out, const struct sink_event *se, const struct weir_
 	out__str(out, " lost (");
 	text__cause(out, gap->cause);
 	out__str(out, ") in (");
-	moment(out, gap->from_ns, (int64_t)((uint64_t)se->wall_ns - (gap->to_ns - gap->from_ns)));
+	gap_start(out, se, gap);
 	out__str(out, ", ");
 	moment(out, gap->to_ns, se->wall_ns);
 	out__char(out, ']');
 	text__paint(out, TEXT_PLAIN);
+}
+
+static bool is_offline(const struct weir_gap *gap)
+{
+	return gap->cause == WEIR_LOST_OFFLINE && !gap->lost && gap->bound == WEIR_BOUND_EXACT;
+}
+
+static void gap_line(struct out *out, const struct sink_event *se, const struct weir_gap *what)
+{
+	if (is_offline(what))
+		offline(out, se, what);
+	else
+		gap(out, se, what);
 }
 
 /* -- clock step at 12:00:00.000000000: wall time moved by -3600.000000000 s */
@@ -520,7 +563,9 @@ static int text_event(struct out *out, const struct sink_event *se)
 		text__record(out, se);
 		break;
 	case WEIR_KIND_GAP:
-		gap(out, se, event->data);
+		if (is_offline(event->data) && is_told(out__style(out), se, event->data))
+			return out__error(out);
+		gap_line(out, se, event->data);
 		break;
 	case WEIR_KIND_CLOCK_STEP:
 		clock_step(out, se, event->data);

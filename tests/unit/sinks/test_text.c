@@ -315,6 +315,29 @@ static void test_gaps(void **state)
 		strstr(gap_text(gap, "cpu1"), "-- gap cpu1: unknown lost (dead event) in ("));
 }
 
+/* Of two rings of a CPU it is told once; of another CPU, or of another time, again. */
+static void test_offline(void **state)
+{
+	struct style style = {.time = STYLE_MONO};
+	struct weir_gap gap = {.from_ns = 1000, .to_ns = 5000, .cause = WEIR_LOST_OFFLINE};
+	struct weir_event event = {
+		.kind = WEIR_KIND_GAP, .cpu = 1, .data = &gap, .len = sizeof(gap)};
+	struct sink_event se = {.event = &event, .wall_ns = WALL, .source = "life1"};
+	static const char first[] = "-- CPU 1 was offline from 0.000001000 to 0.000005000\n";
+
+	out__set_style(c.out, &style);
+	assert_string_equal(line_of(&se), first);
+	gap.from_ns = 1100;
+	gap.to_ns = 9000;
+	assert_string_equal(line_of(&se), "");
+	gap.from_ns = 10000;
+	gap.to_ns = 11000;
+	assert_string_equal(line_of(&se), "-- CPU 1 was offline from 0.000010000 to 0.000011000\n");
+	event.cpu = 0;
+	assert_string_equal(line_of(&se), "-- CPU 0 was offline from 0.000010000 to 0.000011000\n");
+	out__set_style(c.out, NULL);
+}
+
 static const char *step_text(struct weir_clock_step step)
 {
 	struct weir_event event = {
@@ -404,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_colors),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_clock_steps),
 		cmocka_unit_test(test_watermarks),
 		cmocka_unit_test(test_random_bytes_stay_off_the_terminal),
