@@ -56,6 +56,8 @@ static const struct option_def top_options[] = {
 	 "leave out who did not have a CPU in the interval"},
 	{0, "account", OPTION_FLAG, AT(account), NULL,
 	 "also rows of idle time and of gaps; --json has them anyway"},
+	{'c', "cmdline", OPTION_FLAG, AT(cmdline), NULL,
+	 "command lines instead of names; --json has them anyway"},
 	{0, "tree", OPTION_FLAG, AT(tree), NULL, "processes below their parents"},
 	{0, "rows", OPTION_COUNT, AT(rows), "N",
 	 "with -b or --json: the first N rows of each report"},
@@ -225,6 +227,10 @@ static bool check_options(struct top *t)
 		    isatty(STDOUT_FILENO) ? "input" : "output");
 		opts->batch = true;
 	}
+	if (opts->replay && opts->cmdline) {
+		SAY("a capture has no command lines");
+		return false;
+	}
 	if (opts->rows && !opts->batch) {
 		SAY("--rows is for -b and --json: a screen has as many as fit");
 		return false;
@@ -235,6 +241,7 @@ static bool check_options(struct top *t)
 	}
 	t->table.live = !opts->replay;
 	t->view.no_idle = opts->no_idle;
+	t->view.cmdline = opts->cmdline || opts->json;
 	t->view.tree = opts->tree;
 	t->view.account = opts->account || opts->json;
 	t->view.counters = opts->counters;

@@ -16,7 +16,7 @@ struct top_options {
 	struct option_list pids, comms;
 	const char *by, *sort, *user, *color, *replay;
 	uint64_t interval_ns, count, rows, buffer;
-	bool batch, threads, no_idle, json, once, counters, tree, account, strict, verbose;
+	bool batch, threads, no_idle, json, once, counters, tree, account, cmdline, strict, verbose;
 };
 
 enum top_sort {
@@ -50,6 +50,7 @@ struct top_view {
 	enum usage_by by;
 	enum top_sort sort;
 	bool reverse, tree, no_idle, no_ended, counters;
+	bool cmdline; /* of processes and threads, instead of their names */
 	bool account; /* also rows of idle time and of gaps */
 	bool has_uid;
 	uint32_t uid;
@@ -67,11 +68,29 @@ struct top_account {
 	int64_t wall_offset_ns;			/* wall clock = stamp + that */
 };
 
+/* What a process was started with: words, each but the last with a NUL behind it. */
+#define TOP_CMDLINE_MAX 1024
+struct top_cmdline {
+	size_t len;
+	char bytes[TOP_CMDLINE_MAX];
+};
+
+/* Those of processes that were asked for while they ran. */
+struct top_cmdlines;
+
+/* NULL: no memory. */
+struct top_cmdlines *top_cmdlines__new(void);
+void top_cmdlines__free(struct top_cmdlines *cmdlines);
+/* Of a row in the interval that ends there. NULL: unknown, or none. Valid while that is the interval. */
+const struct top_cmdline *top_cmdlines__ask(struct top_cmdlines *cmdlines,
+					    const struct usage_row *row, uint64_t to_ns);
+
 /* One line: a group, with what is asked of the kernel for it. */
 struct top_line {
 	struct usage_group *group;
-	uint64_t rss_bytes; /* 0: unknown, or nothing */
-	uint32_t depth;	    /* in the tree */
+	uint64_t rss_bytes;		   /* 0: unknown, or nothing */
+	const struct top_cmdline *cmdline; /* NULL: unknown, or none */
+	uint32_t depth;			   /* in the tree */
 };
 
 /* An interval, ready to be shown. */
@@ -84,12 +103,16 @@ struct top_table {
 	size_t count, room;
 	size_t nobodys; /* of these, in front: idle time and gaps, if they are shown at all */
 	size_t processes, threads, exited;
-	bool live; /* of this machine, now: /proc knows more */
+	struct top_cmdlines *cmdlines; /* NULL: names are enough */
+	bool live;		       /* of this machine, now: /proc knows more */
 };
 
 /* Lines of the snapshot, as the view has them. 0 or -ENOMEM. */
 int top_table__fill(struct top_table *table, const struct top_view *view);
 void top_table__free(struct top_table *table);
+
+/* What a small file of a process's holds, with a NUL behind it; 0: it can't be read. */
+size_t top_table__read_proc(uint32_t pid, const char *name, char *out, size_t size);
 
 /* Lines up to the `rows`th that is somebody's; 0: all. */
 static inline size_t top_table__first(const struct top_table *table, uint64_t rows)
@@ -98,7 +121,8 @@ static inline size_t top_table__first(const struct top_table *table, uint64_t ro
 }
 
 /*
- * Of those lines that are about to be shown what only /proc knows: RSS, and names that no event has told.
+ * Of those lines that are about to be shown what only /proc knows: RSS, command lines, and names that no event
+ * has told.
  */
 void top_table__ask(struct top_table *table, size_t first, size_t count);
 

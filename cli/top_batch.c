@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH 160 /* all columns, and a name of 20 */
+#define WIDTH	      160 /* all columns, and a name of 20 */
+#define CMDLINE_WIDTH (TOP_LINE_MAX - 1)
 
 #define BOLD  "\x1b[1m"
 #define DIM   "\x1b[2m"
@@ -39,12 +40,12 @@ static const char *paint_of(const struct top_line *line)
 }
 
 /* As wide as it is told by $COLUMNS; a file or a pipe has room for all. */
-static unsigned width(void)
+static unsigned width(const struct top_view *view)
 {
 	const char *columns = getenv("COLUMNS");
 	long n = columns ? strtol(columns, NULL, 10) : 0;
 
-	return n >= 20 && n < TOP_LINE_MAX ? (unsigned)n : WIDTH;
+	return n >= 20 && n < TOP_LINE_MAX ? (unsigned)n : view->cmdline ? CMDLINE_WIDTH : WIDTH;
 }
 
 int top_batch__report(struct out *out, struct top_table *table, const struct top_view *view,
@@ -60,10 +61,10 @@ int top_batch__report(struct out *out, struct top_table *table, const struct top
 		top_cells__head(table, view, (enum top_head)i, line);
 		put_line(out, line, NULL);
 	}
-	top_cells__titles(view, width(), line);
+	top_cells__titles(view, width(view), line);
 	put_line(out, line, BOLD);
 	for (size_t i = 0; i < count; i++) {
-		top_cells__line(table, view, &table->lines[i], width(), line);
+		top_cells__line(table, view, &table->lines[i], width(view), line);
 		put_line(out, line, paint_of(&table->lines[i]));
 	}
 	out__end(out, false, WEIR_SOURCE_NONE);

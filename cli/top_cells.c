@@ -13,9 +13,9 @@
 #include <time.h>
 
 #define NSEC_PER_SEC 1000000000
-/* Columns that a name has at least. A path needs more, and its end says most. */
+/* Columns that a name has at least. A path needs more, and its end says most; so does a command line. */
 #define NAME_LEAST   12
-#define PATH_LEAST   32
+#define LONG_LEAST   32
 
 struct row {
 	const struct top_table *table;
@@ -150,6 +150,22 @@ static void put_name(char *out, size_t size, const struct usage_row *row)
 		snprintf(out, size, "?");
 }
 
+/* The words with a blank between them. */
+static void put_cmdline(char *out, size_t size, const struct top_cmdline *cmdline)
+{
+	size_t used = 0;
+
+	for (size_t at = 0; at < cmdline->len && used + 1 < size;) {
+		size_t len = strnlen(cmdline->bytes + at, cmdline->len - at);
+
+		if (at)
+			out[used++] = ' ';
+		printable(out + used, size - used, cmdline->bytes + at, len);
+		used += strlen(out + used);
+		at += len + 1;
+	}
+}
+
 static void put_path(char *out, size_t size, const char *path, const char *otherwise)
 {
 	printable(out, size, path ? path : otherwise, SIZE_MAX);
@@ -165,6 +181,8 @@ static void row_name(const struct row *row, char *out, size_t size)
 		snprintf(out, size, "[gap]");
 	else if (usage->kind == USAGE_GONE)
 		snprintf(out, size, "[others, gone]");
+	else if (row->view->cmdline && row->line->cmdline)
+		put_cmdline(out, size, row->line->cmdline);
 	else if (row->view->by == USAGE_BY_CGROUP)
 		put_path(out, size, usage->cgroup, "(no cgroup known)");
 	else if (row->view->by == USAGE_BY_CONTAINER)
@@ -360,16 +378,17 @@ static bool is_there(const struct column *column, const struct top_view *view)
 	return column->by >> view->by & 1 && (!column->counters || view->counters);
 }
 
-static bool is_path(const struct top_view *view)
+static bool is_long(const struct top_view *view)
 {
-	return view->by == USAGE_BY_CGROUP || view->by == USAGE_BY_CONTAINER;
+	return view->by == USAGE_BY_CGROUP || view->by == USAGE_BY_CONTAINER ||
+	       (view->cmdline && ALONE >> view->by & 1);
 }
 
 /* How much need a column may have: the most with which all that have no more fit. */
 static unsigned need_that_fits(const struct top_view *view, unsigned width)
 {
 	for (unsigned need = 16; need > 0; need--) {
-		unsigned sum = is_path(view) ? PATH_LEAST : NAME_LEAST;
+		unsigned sum = is_long(view) ? LONG_LEAST : NAME_LEAST;
 
 		for (unsigned i = 0; i < N_COLUMNS; i++)
 			if (is_there(&columns[i], view) && columns[i].need <= need)

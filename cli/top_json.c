@@ -162,6 +162,20 @@ static void put_names(struct json *json, const struct usage_row *row, enum usage
 		member_i64(json, "cpu", row->cpu);
 }
 
+/* An array of its words. */
+static void put_cmdline(struct json *json, const struct top_cmdline *cmdline)
+{
+	begin(json, "cmdline", '[');
+	for (size_t at = 0; at < cmdline->len;) {
+		size_t len = strnlen(cmdline->bytes + at, cmdline->len - at);
+
+		key(json, NULL);
+		json__string(json->out, cmdline->bytes + at, len);
+		at += len + 1;
+	}
+	end(json, ']');
+}
+
 static void put_row(struct json *json, const struct top_line *line, const struct top_view *view)
 {
 	const struct usage_group *group = line->group;
@@ -171,6 +185,8 @@ static void put_row(struct json *json, const struct top_line *line, const struct
 	member_text(json, "kind", kind_name(row->kind));
 	if (row->kind == USAGE_THREAD) {
 		put_names(json, row, view->by);
+		if (line->cmdline)
+			put_cmdline(json, line->cmdline);
 		if (view->by != USAGE_BY_CPU) {
 			member_text(json, "state", state_name(row->state));
 			member_u64(json, "threads", group->threads);

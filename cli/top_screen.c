@@ -71,8 +71,8 @@ static const char *const help_lines[] = {
 	"  i            without who had no CPU    X          without who has ended",
 	"  1            meters of CPUs            a          account: idle and gap rows",
 	"  f            only rows with a text     u          only of a user",
-	"  / n          look for a text, again    arrows, PgUp PgDn, Home End",
-	"",
+	"  / n          look for a text, again    c          command lines",
+	"  arrows, PgUp PgDn, Home End            move the mark",
 	"Columns, of the last interval",
 	"  %CPU         of one CPU                TOTAL      CPU time since weir began",
 	"  VOL INVOL    switches away: it slept; it could have gone on",
@@ -384,6 +384,8 @@ static bool matches(const struct top_screen *screen, size_t at)
 {
 	char text[TOP_LINE_MAX];
 
+	if (screen->view->cmdline)
+		top_table__ask(screen->table, at, 1);
 	top_cells__line(screen->table, screen->view, &screen->table->lines[at], TOP_LINE_MAX - 1,
 			text);
 	return strstr(text, screen->search);
@@ -635,6 +637,9 @@ static void view_key(struct top_screen *screen, int key)
 		break;
 	case 'i':
 		toggle(screen, &view->no_idle);
+		break;
+	case 'c':
+		toggle(screen, &view->cmdline);
 		break;
 	case 'X':
 		toggle(screen, &view->no_ended);

@@ -352,6 +352,10 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 	int err = usage__group(&table->groups, table->snapshot, view->by, wants, view);
 
 	table->count = table->nobodys = 0;
+	if (!err && view->cmdline && table->live && !table->cmdlines) {
+		table->cmdlines = top_cmdlines__new();
+		err = table->cmdlines ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = make_room(table);
 	if (err)
@@ -374,13 +378,13 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 void top_table__free(struct top_table *table)
 {
 	usage__free_groups(&table->groups);
+	top_cmdlines__free(table->cmdlines);
 	free(table->lines);
 	table->lines = NULL;
 	table->count = table->room = 0;
 }
 
-/* What a small file of a process's holds; "": it can't be read. */
-static void read_proc(uint32_t pid, const char *name, char *out, size_t size)
+size_t top_table__read_proc(uint32_t pid, const char *name, char *out, size_t size)
 {
 	char path[40];
 	ssize_t len = -1;
@@ -392,7 +396,9 @@ static void read_proc(uint32_t pid, const char *name, char *out, size_t size)
 		len = read(fd, out, size - 1);
 		close(fd);
 	}
-	out[len > 0 ? len : 0] = '\0';
+	len = len > 0 ? len : 0;
+	out[len] = '\0';
+	return (size_t)len;
 }
 
 static uint64_t rss_of(uint32_t pid)
@@ -400,7 +406,7 @@ static uint64_t rss_of(uint32_t pid)
 	unsigned long size, resident = 0;
 	char text[128];
 
-	read_proc(pid, "statm", text, sizeof(text));
+	top_table__read_proc(pid, "statm", text, sizeof(text));
 	if (sscanf(text, "%lu %lu", &size, &resident) != 2)
 		return 0;
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -417,7 +423,7 @@ static void ask_name(struct usage_row *row)
 {
 	char text[WEIR_COMM_LEN + 1];
 
-	read_proc(row->tid, "comm", text, sizeof(text));
+	top_table__read_proc(row->tid, "comm", text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	snprintf(row->comm, sizeof(row->comm), "%.*s", WEIR_COMM_LEN - 1, text);
 }
@@ -428,7 +434,12 @@ void top_table__ask(struct top_table *table, size_t first, size_t count)
 		struct top_line *line = &table->lines[i];
 		struct usage_row *row = &line->group->row;
 
-		if (row->kind != USAGE_THREAD || !row->pid || row->state == USAGE_EXITED)
+		if (row->kind != USAGE_THREAD || !row->pid)
+			continue;
+		if (table->cmdlines && has_memory(row))
+			line->cmdline = top_cmdlines__ask(table->cmdlines, row,
+							  table->snapshot->to_ns);
+		if (row->state == USAGE_EXITED)
 			continue;
 		if (!row->name[0] && !row->comm[0])
 			ask_name(row);

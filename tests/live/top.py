@@ -245,6 +245,20 @@ class Accounts(unittest.TestCase):
         # A break in the chain of a CPU hides one switch at least.
         self.assertGreaterEqual((last["told"] + last["lost"] + last["unseen"]) * 1.01, inside)
 
+    def test_ended_has_its_cmdline(self):
+        """What was read while it ran is there when it has ended."""
+        words = ["sleep", "98765"]
+        with live.subprocess.Popen(words) as child, Top("-d", 0.2, "-p", child.pid) as top:
+            def rows():
+                return [row for report in top.reports() for row in report["rows"]
+                        if row.get("pid") == child.pid]
+
+            live.wait_until("a row", rows)
+            child.kill()
+            live.wait_until("its end", lambda: rows()[-1]["state"] == "exited")
+            self.assertEqual(top.stop(), 0)
+            self.assertEqual({tuple(row["cmdline"]) for row in rows()}, {tuple(words)})
+
     def test_weir_is_a_row(self):
         """What it costs itself is there like anybody's."""
         with Top("-d", 0.2, "-n", 3) as top:
@@ -419,7 +433,7 @@ class Terminal(unittest.TestCase):
                                 ("T", "total"), ("P", "cpu"), ("R", "least first"),
                                 (">", "total"), ("<", "cpu"), ("i", "without idle"),
                                 ("i", "rows"), ("X", "without ended"), ("X", "rows"),
-                                ("a", r"\[idle\]"), ("a", "rows"), ("Z", "no such key"),
+                                ("a", r"\[idle\]"), ("a", "rows"), ("c", "."), ("c", "."), ("Z", "no such key"),
                                 ("H", "a row for each thread"), ("b", "cgroup"),
                                 ("b", "container"), ("b", "user"), ("b", "by cpu|CPU 0"),
                                 ("b", "COMMAND"), ("fpython\n", "only with"), ("f\n", "rows"),
@@ -504,6 +518,9 @@ class Names(unittest.TestCase):
                 self.assertIn("\\xff\\xfe", text)
                 self.assertIn("\\x0a\\x1b[31m", text)
                 self.assertNotIn("\x1b", text)
+                status, text, _ = live.run("top", "-b", "-n", 1, "-d", 0.2, "-c", "-p", load.pid)
+                self.assertIn("\\x0a\\x1b[31m short 1 1", text)
+                self.assertNotIn("\x1b", text)
                 status, text, _ = live.run("top", "--json", "-n", 1, "-d", 0.2, "-p", load.pid)
                 row, = (row for row in json.loads(text)["rows"] if row["kind"] == "tasks")
                 self.assertEqual(row["name"], "\\xff\\xfe\"\\\\\n\x1b[31m")
@@ -562,6 +579,15 @@ class Options(unittest.TestCase):
                          [False] * 3)
         self.assertIn(len(report["rows"]), (4, 5))
         self.assertGreater(report["rows_left_out"], 0)
+
+    def test_cmdline(self):
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().decode().rstrip("\0").split("\0")
+        row, = (row for row in self.report("-p", os.getpid())["rows"] if row["kind"] == "tasks")
+        self.assertEqual(row["cmdline"], words)
+        status, out, _ = live.run("top", "--once", "-d", 0.2, "-c", "-p", os.getpid())
+        self.assertEqual(status, 0)
+        self.assertIn(" ".join(words)[:80], out)
 
     def test_account(self):
         status, out, _ = live.run("top", "--once", "-d", 0.2, "--account", "--rows", 2)
