@@ -99,7 +99,7 @@ struct delay_result delay__run(struct delay *delay, unsigned rate, double second
 	cpu_ns = sample__cpu_ns();
 	poll_for(stream, seconds);
 	/* A proof may take longer than that on a busy machine: what waits for it is the latest of all. */
-	if (timing && weir_stream__flush(stream, FLUSH_MS) && !delay->lag_us.count)
+	if (timing && weir_stream__flush(stream, FLUSH_MS) < 0 && !delay->lag_us.count)
 		errx(1, "nothing is delivered");
 	cpu_ns = sample__cpu_ns() - cpu_ns;
 	took = (double)(sample__now_ns() - begin_ns) / 1e9;
