@@ -99,7 +99,7 @@ def crowd(seconds, wrong):
 
 def json_lines(seconds, wrong):
     """What is written is read back: order, watermarks, numbers, gaps."""
-    with loops(seconds, "-r", 2000) as load, \
+    with loops(min(seconds, 8), "-r", 1000) as load, \
             live.Trace("-e", CALLS, "-p", load.pid, "--watermarks", "--buffer", "16M") as trace:
         load.go()
         numbers = finish(load, trace, wrong)
@@ -206,6 +206,24 @@ def fences(seconds, wrong):
             "late": late["rcu"]["late"], "rules": late}
 
 
+CASE = re.compile(r"^\[ +(OK|FAILED) +\] (\w+)$", re.MULTILINE)
+
+
+def programs(_, wrong):
+    """The tests in C that run on the live kernel."""
+    cases = {}
+    for name in sorted(os.listdir("/weir/live")):
+        if name == "fence_control":
+            continue  # has a run of its own
+        status, said = run_program(240, name)
+        outcomes = {case: outcome for outcome, case in CASE.findall(said)}
+        wrong += [f"{name}: {case}" for case, outcome in outcomes.items() if outcome == "FAILED"]
+        if status not in (0, 1) or not outcomes:
+            wrong.append(f"{name} ended with {status}")
+        cases[name] = len(outcomes)
+    return {"cases": cases}
+
+
 def doctor(_, wrong):
     status, said, err = live.run("doctor", "--json")
     wrong.expect("what doctor says besides", err, "")
@@ -221,7 +239,7 @@ def refused(_, wrong):
 
 
 RUNS = {run.__name__: run for run in
-        (reserve, crowd, json_lines, hotplug, memory, fences, doctor, refused)}
+        (reserve, crowd, json_lines, hotplug, memory, fences, programs, doctor, refused)}
 
 
 def about():
