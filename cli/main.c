@@ -43,8 +43,7 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[0], commands[i].name))
 			return commands[i].run(argc, argv);
-	fprintf(stderr, "weir: there is no command '%s'\n", argv[0]);
-	print_usage(stderr);
+	fprintf(stderr, "weir: there is no command '%s'\nTry 'weir --help'.\n", argv[0]);
 	return EXIT_USAGE;
 }
 

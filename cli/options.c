@@ -249,6 +249,18 @@ static const char *written(char **argv, char *buf, size_t len)
 	return buf;
 }
 
+static void say_unknown(const struct command_def *command, const char *word)
+{
+	const struct option_hint *hint = command->hints;
+
+	while (hint && hint->letter && (word[0] != '-' || word[1] != hint->letter || word[2]))
+		hint++;
+	if (hint && hint->letter)
+		say(command, "there is no option %s: %s", word, hint->text);
+	else
+		say(command, "there is no option %s", word);
+}
+
 int options__parse(const struct command_def *command, int argc, char **argv, void *values,
 		   int *status)
 {
@@ -269,8 +281,11 @@ int options__parse(const struct command_def *command, int argc, char **argv, voi
 			return -1;
 		}
 		if (value == ':' || value == '?') {
-			say(command, value == ':' ? "%s needs a value" : "there is no option %s",
-			    written(argv, word, sizeof(word)));
+			written(argv, word, sizeof(word));
+			if (value == ':')
+				say(command, "%s needs a value", word);
+			else
+				say_unknown(command, word);
 			return usage(command, status);
 		}
 		o = by_value(command, value);

@@ -37,12 +37,19 @@ struct option_def {
 	const char *help;  /* may have several lines, separated by \n */
 };
 
+/* A letter that is no option here, and what whoever knows it from another program is told. */
+struct option_hint {
+	char letter; /* '\0' ends a list */
+	const char *text;
+};
+
 struct command_def {
 	const char *name;     /* "trace" */
 	const char *synopsis; /* what follows "weir trace" */
 	const char *about;    /* paragraphs before the options */
 	const char *after;    /* paragraphs after them: examples, exit status */
 	bool runs_command;    /* the first operand ends the options: what follows is another's */
+	const struct option_hint *hints;  /* NULL: none */
 	const struct option_def *options; /* ends with name NULL */
 };
 

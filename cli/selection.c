@@ -22,6 +22,16 @@ static const char *without_bang(const char *word, bool *wanted)
 	return word + !*wanted;
 }
 
+/* A class of calls, less its '%'. */
+static bool is_class(const char *word)
+{
+	struct probes_selection scratch = {0};
+	char class[40], err[256];
+
+	snprintf(class, sizeof(class), "%%%s", word);
+	return !probes__choose(&scratch, class, NULL, true, err, sizeof(err));
+}
+
 static bool select_one(const struct command_def *command, struct probes_selection *selection,
 		       const char *group, const char *name, bool wanted)
 {
@@ -29,7 +39,10 @@ static bool select_one(const struct command_def *command, struct probes_selectio
 
 	if (!probes__choose(selection, group, name, wanted, err, sizeof(err)))
 		return true;
-	say(command, "%s", err);
+	if (!name && is_class(group))
+		say(command, "%s; did you mean %%%s?", err, group);
+	else
+		say(command, "%s", err);
 	return false;
 }
 

@@ -100,6 +100,14 @@ static const struct option_def trace_options[] = {
 	{0},
 };
 
+/* Of strace's; its -f takes the next word here. */
+static const struct option_hint hints[] = {
+	{'s', "see --string-limit"},
+	{'t', "times are always printed, see --time"},
+	{'T', "how long calls took is always printed"},
+	{0},
+};
+
 const struct command_def trace_command = {
 	.name = "trace",
 	.synopsis = "[OPTION]... [[--] COMMAND [ARG]...]",
@@ -119,6 +127,7 @@ const struct command_def trace_command = {
 		"With COMMAND: its own, 128 + N when signal N ended it or weir, 125 when weir failed or was\n"
 		"stopped before COMMAND began, 126 when it could not be run, 127 when there is none.",
 	.runs_command = true,
+	.hints = hints,
 	.options = trace_options,
 };
 
@@ -151,7 +160,8 @@ static bool check_format(struct trace_options *opts)
 	if (!opts->format)
 		opts->format = "text";
 	if (!sink__find(opts->format)) {
-		SAY("there is no format '%s': text, json or none", opts->format);
+		SAY("there is no format '%s': text, json or none (children are always followed)",
+		    opts->format);
 		return false;
 	}
 	if (opts->summary && !opts->summary_only && trace_options__is_json(opts)) {

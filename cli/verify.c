@@ -548,6 +548,8 @@ int cmd_verify(int argc, char **argv)
 		SAY("--repair is for captures: %s is no folder", opts.label);
 		return NO_VERDICT;
 	}
+	if (operand == argc && isatty(STDIN_FILENO))
+		SAY("reading standard input");
 	judge = judge__new();
 	if (!judge)
 		return say_unreadable(opts.label);

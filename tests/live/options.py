@@ -95,6 +95,9 @@ class Help(Case):
     def test_wrong_usage(self):
         self.wrong("there is no option --bogus", "--bogus")
         self.wrong("there is no option -q", "-q")
+        self.wrong("there is no option -s: see --string-limit", "-s", "99")
+        self.wrong("(children are always followed)", "-f", "ls")
+        self.wrong("did you mean %file?", "-e", "file")
         for option in ("-e", "-p", "-o", "-f", "-d", "-n", "--buffer", "--string-limit", "--ledger"):
             self.wrong(f"{option} needs a value", option)
             self.wrong("not ''", option, "")
