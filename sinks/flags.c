@@ -17,6 +17,7 @@
 #include <linux/close_range.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/futex.h>
 #include <linux/keyctl.h>
 #include <linux/membarrier.h>
 #include <linux/mempolicy.h>
@@ -215,6 +216,39 @@ static const struct name flock_names[] = {
 	N(LOCK_EX),
 	N(LOCK_NB),
 	N(LOCK_UN),
+};
+
+/* Each operation with the bits that come with it: a program has them as one word. */
+static const struct name futex_names[] = {
+	N(FUTEX_WAIT),
+	N(FUTEX_WAIT_PRIVATE),
+	N(FUTEX_WAKE),
+	N(FUTEX_WAKE_PRIVATE),
+	N(FUTEX_REQUEUE),
+	N(FUTEX_REQUEUE_PRIVATE),
+	N(FUTEX_CMP_REQUEUE),
+	N(FUTEX_CMP_REQUEUE_PRIVATE),
+	N(FUTEX_WAKE_OP),
+	N(FUTEX_WAKE_OP_PRIVATE),
+	N(FUTEX_LOCK_PI),
+	N(FUTEX_LOCK_PI_PRIVATE),
+	N(FUTEX_UNLOCK_PI),
+	N(FUTEX_UNLOCK_PI_PRIVATE),
+	N(FUTEX_TRYLOCK_PI),
+	N(FUTEX_TRYLOCK_PI_PRIVATE),
+	N(FUTEX_WAIT_BITSET),
+	N(FUTEX_WAIT_BITSET_PRIVATE),
+	N(FUTEX_WAKE_BITSET),
+	N(FUTEX_WAKE_BITSET_PRIVATE),
+	N(FUTEX_WAIT_REQUEUE_PI),
+	N(FUTEX_WAIT_REQUEUE_PI_PRIVATE),
+	N(FUTEX_CMP_REQUEUE_PI),
+	N(FUTEX_CMP_REQUEUE_PI_PRIVATE),
+	N(FUTEX_LOCK_PI2),
+	N(FUTEX_LOCK_PI2_PRIVATE),
+	{FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, "FUTEX_WAIT_BITSET|FUTEX_CLOCK_REALTIME"},
+	{FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
+	 "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME"},
 };
 
 static const struct name getrandom_names[] = {
@@ -567,6 +601,7 @@ static const struct set sets[] = {
 	FLAGS(falloc, "0"),
 	ENUM(fcntl),
 	FLAGS(flock, "0"),
+	ENUM(futex),
 	FLAGS(getrandom, "0"),
 	FLAGS(inotify, "0"),
 	FLAGS(inotify_init, "0"),

@@ -122,6 +122,8 @@ static void test_values(void **state)
 	assert_string_equal(value("seek", 77), "77");
 	assert_string_equal(value("seek", 4096), "0x1000");
 	assert_string_equal(value("fcntl", F_DUPFD_CLOEXEC), "F_DUPFD_CLOEXEC");
+	assert_string_equal(value("futex", 129), "FUTEX_WAKE_PRIVATE");
+	assert_string_equal(value("futex", 0x109), "FUTEX_WAIT_BITSET|FUTEX_CLOCK_REALTIME");
 }
 
 /* What there is no table for. */
