@@ -96,8 +96,8 @@ def flags_list():
 
 
 def flags(weir):
-    if flags_list() not in page("weir-trace"):
-        yield f"weir-trace.1: the list of FLAGS should be\n{flags_list()}"
+    if flags_list() not in tree.text("man/weir-flags.7"):
+        yield f"weir-flags.7: the list should be\n{flags_list()}"
 
 
 def headers():
@@ -112,8 +112,8 @@ def functions(weir):
 
 
 def lint(weir):
-    pages = [path for path in tree.files() if re.match(r"man/.*\.1$", path)]
-    if len(pages) != len(COMMANDS) + 1:
+    pages = [path for path in tree.files() if re.match(r"man/.*\.[17]$", path)]
+    if len(pages) != len(COMMANDS) + 2:
         yield f"man: {len(pages)} pages"
     yield from mandoc(pages)
     with tempfile.TemporaryDirectory() as folder:
