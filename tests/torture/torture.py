@@ -48,13 +48,15 @@ SUITES = ("bookworm", "trixie", "trixie-backports")
 LACKING = "bullseye"  # its kernel lacks what weir needs
 NAMES = ("reserve", "fences", "hotplug", "json_lines", "memory", "crowd")
 SHORT = ("reserve", "fences", "hotplug")
+ON_DEMAND = ("programs",)  # not part of the whole: --only names them
 
 
-def full_plan():
+def full_plan(only=()):
+    names = NAMES + tuple(name for name in ON_DEMAND if name in only)
     plan = [Run(LACKING, "none", "refused")]
     for suite in SUITES:
         plan.append(Run(suite, "full", "doctor"))
-        plan += [Run(suite, preempt, name) for preempt in ("full", "none") for name in NAMES]
+        plan += [Run(suite, preempt, name) for preempt in ("full", "none") for name in names]
     return plan
 
 
@@ -225,7 +227,8 @@ def main():
     try:
         if not shutil.which(QEMU):
             raise kernels.Missing(f"{QEMU} is not installed")
-        plan = short_plan(os.path.join(args.build, "torture")) if args.short else full_plan()
+        plan = (short_plan(os.path.join(args.build, "torture")) if args.short
+                else full_plan(args.only))
         torture = Torture(args.build)
     except kernels.Missing as error:
         print(f"torture: {error}")
