@@ -90,9 +90,14 @@ class PingPong:
 
 class Tracepoints(unittest.TestCase):
     def test_two_ways_to_see_a_switch(self):
-        """The probe's and the tracepoint's agree, switch by switch, but for those at the edges."""
+        """
+        The probe's and the tracepoint's agree, switch by switch. Looked at are those away from a process
+        that lives while both are attached, and not to weir's own threads, which either leaves out in its
+        way. (What leaves pid 1 some hypervisors hide from BPF, and from it alone.)
+        """
         with live.Trace("-e", "sched:switch", "-e", "tp:sched:sched_switch") as trace:
             child = PingPong(2000).run()
+            own = {int(tid) for tid in os.listdir(f"/proc/{trace.pid}/task")}
             self.assertEqual(trace.stop(), 0)
             assert_whole(self, trace)
             both = {"sched_switch": {}, "tp:sched:sched_switch": {}}
@@ -101,18 +106,12 @@ class Tracepoints(unittest.TestCase):
                     args = line["args"]
                     # What the tracepoint calls pid is a thread.
                     name = "tid" if "prev_tid" in args else "pid"
-                    pair = (args["prev_" + name], args["next_" + name])
-                    both[line["event"]].setdefault(line["cpu"], []).append(pair)
-        self.assertEqual(set(both["sched_switch"]), set(both["tp:sched:sched_switch"]))
-        of_child = 0
-        for cpu, probed in both["sched_switch"].items():
-            # The tracepoint comes later, and stays for longer.
-            traced = both["tp:sched:sched_switch"][cpu]
-            first = next((i for i in range(len(probed))
-                          if probed[i:] == traced[:len(probed) - i]), len(probed))
-            self.assertLess(first, len(probed), f"CPU {cpu}: they don't agree")
-            of_child += sum(child in pair for pair in probed[first:])
-        self.assertGreaterEqual(of_child, 2000)
+                    if args["prev_" + name] == child and args["next_" + name] not in own:
+                        both[line["event"]].setdefault(line["cpu"], []).append(args["next_" + name])
+        probed, traced = both["sched_switch"], both["tp:sched:sched_switch"]
+        for cpu in set(probed) | set(traced):
+            self.assertEqual(probed.get(cpu), traced.get(cpu), f"CPU {cpu}")
+        self.assertGreaterEqual(sum(map(len, probed.values())), 1000)
 
     def test_rate(self):
         """200,000 a second: each call is there, once, and none is lost at the default buffer."""
