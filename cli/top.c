@@ -73,7 +73,7 @@ static const struct option_def top_options[] = {
 	 "never"},
 	{0, "buffer", OPTION_SIZE, AT(buffer), "SIZE",
 	 "room for switches that were not read yet, for the whole machine.\n"
-	 "Default: 2.5M a CPU"},
+	 "Default: 5M a CPU"},
 	{0, "strict", OPTION_FLAG, AT(strict), NULL, "exit with 3 if anything was lost"},
 	{'v', "verbose", OPTION_FLAG, AT(verbose), NULL, "tell on standard error what is set up"},
 	{0},
