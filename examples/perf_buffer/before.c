@@ -55,6 +55,7 @@ int main(int argc, char **argv)
 	fprintf(stderr, "tracing\n");
 	while (err >= 0 && !stop && time(NULL) < end)
 		err = perf_buffer__poll(buffer, 200);
+	perf_buffer__consume(buffer);
 	fprintf(stderr, "lost at least %llu\n", (unsigned long long)lost);
 	perf_buffer__free(buffer);
 	opens__destroy(opens);
