@@ -44,9 +44,9 @@ static size_t first_after(const struct merge_run *run, size_t from, uint64_t sta
 	return high;
 }
 
-void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run)
+void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run, size_t from)
 {
-	size_t i = 0;
+	size_t i = from;
 
 	while (i < run->count) {
 		uint64_t stamp_ns = merge_run__stamp_ns(run, i);
@@ -60,7 +60,7 @@ void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run)
 			lag->max_ns = ns;
 		i = end;
 	}
-	lag->count += run->count;
+	lag->count += run->count - from;
 }
 
 void lag__count_one(struct lag *lag, uint64_t ns)

@@ -18,8 +18,11 @@ struct lag {
 	uint64_t count, max_ns;
 };
 
-/* Count a run that is delivered at now_ns. It is sorted, so this pays for buckets, not for records. */
-void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run);
+/*
+ * Count a run that is delivered at now_ns, from its `from`-th record on. It is sorted, so this pays for
+ * buckets, not for records.
+ */
+void lag__count(struct lag *lag, uint64_t now_ns, const struct merge_run *run, size_t from);
 
 /* Count one that took ns: how late a record was, how long a fence took. */
 void lag__count_one(struct lag *lag, uint64_t ns);

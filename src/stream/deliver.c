@@ -482,7 +482,7 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 
 	while (due.total && !err && *count < budget) {
 		struct merge_run run = merge__next(&s->merge, &due);
-		uint64_t now_ns = stream__now(s);
+		uint64_t now_ns = stream__now(s), dropped = s->dropped;
 
 		if (run.count > budget - *count)
 			run.count = budget - *count;
@@ -490,7 +490,8 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 		run.count = deliver_run(s, &run, &err);
 		if (run.count && run.count < due.total && *count + run.count == budget)
 			stream__stop_here(s);
-		lag__count(&s->lag, now_ns, &run);
+		/* What was dropped for being late stands in front, and was not delivered. */
+		lag__count(&s->lag, now_ns, &run, s->dropped - dropped);
 		if (run.count && run.count < due.total)
 			*limit_ns = just_before(merge_run__stamp_ns(&run, run.count - 1));
 		else if (run.count)

@@ -43,6 +43,7 @@ static void w2_deliver(void **state)
 	mix__expect(m, "10100#0 10000#1! 12100#0");
 	assert_int_equal(mix__account(m, 1).late, 1);
 	assert_int_equal(mix__ledger(m).lateness.max_ns, 12000 - GRACE - 2 - 10000);
+	assert_int_equal(mix__ledger(m).lag.max_ns, 14000 - 10000);
 	mix__end(m);
 }
 
@@ -55,6 +56,9 @@ static void w2_drop(void **state)
 	mix__expect(m, "10100#0 (9999,10000]#1*1! 12100#0");
 	assert_int_equal(mix__account(m, 1).lost[WEIR_LOST_LATE], 1);
 	assert_int_equal(mix__account(m, 1).delivered, 0);
+	/* Of what came out, both times: not of what did not. */
+	assert_int_equal(mix__ledger(m).lag.max_ns, 12000 - 10100);
+	assert_int_equal(mix__ledger(m).lag.p50_ns, 12000 - 10100);
 	mix__end(m);
 }
 

@@ -23,8 +23,23 @@ static void count_stamps(struct lag *lag, uint64_t now_ns, const uint64_t *stamp
 	assert_non_null(key);
 	for (size_t i = 0; i < n; i++)
 		key[i] = stamps[i] - base_ns;
-	lag__count(lag, now_ns, &run);
+	lag__count(lag, now_ns, &run, 0);
 	free(key);
+}
+
+/* What stands before `from` was not delivered. */
+static void test_from_the_middle(void **state)
+{
+	const uint64_t key[] = {0, 60, 70, 70, 90};
+	const struct merge_run run = {.key = key, .count = ARRAY_SIZE(key), .base_ns = 10};
+	struct lag lag = {0};
+
+	lag__count(&lag, 100, &run, 2);
+	assert_int_equal(lag.count, 3);
+	assert_int_equal(lag.max_ns, 20);
+	lag__count(&lag, 100, &run, run.count);
+	assert_int_equal(lag.count, 3);
+	assert_int_equal(lag__quantile_ns(&lag, 1000), 20);
 }
 
 /* Count lags, in any order; they are sorted by it. */
@@ -179,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_every_bucket),
 		cmocka_unit_test(test_at_random),
 		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_from_the_middle),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
