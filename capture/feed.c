@@ -10,7 +10,7 @@
 #include "capture/feed.h"
 
 #include "capture/packet.h"
-#include "capture/told.h"
+#include "stream/told.h"
 
 #include <errno.h>
 #include <stdio.h>

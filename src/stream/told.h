@@ -7,8 +7,8 @@
  * everything. So it tells items, then says up to when that was all; the stream does the rest, order,
  * watermark and account, as it does for rings. Items are borrowed until they are delivered.
  */
-#ifndef WEIR_CAPTURE_TOLD_H
-#define WEIR_CAPTURE_TOLD_H
+#ifndef WEIR_STREAM_TOLD_H
+#define WEIR_STREAM_TOLD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,4 +82,4 @@ uint64_t told__records(const struct told *told, int source);
  */
 int told__until(struct told *told, uint64_t until_ns);
 
-#endif /* WEIR_CAPTURE_TOLD_H */
+#endif /* WEIR_STREAM_TOLD_H */

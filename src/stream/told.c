@@ -6,7 +6,7 @@
  * comes out once, in order, with the account of it; that its clock stands still between two calls of
  * told__until(). Must not know where items come from.
  */
-#include "capture/told.h"
+#include "stream/told.h"
 
 #include "stream/internal.h"
 
