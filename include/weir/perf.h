@@ -58,7 +58,9 @@ struct weir_perf_opts {
 	size_t ring_bytes; /* of each ring: a power of two, at least a page; 0: 2 MiB */
 	/*
 	 * The newest records overwrite the oldest (a flight recorder): nothing of these rings is read
-	 * before weir_stream__snapshot(), which waits for grace periods, whatever `fence` says.
+	 * before weir_stream__snapshot(). RCU: it waits for grace periods, and all that it shows is whole.
+	 * GRACE: it waits for nothing, leaves out as much at a ring's old end as four writers that
+	 * interrupt each other may have in hand, and ends grace_ns before it: `estimated`.
 	 */
 	bool overwrite;
 	/* Why it failed: one sentence with the way out goes here. NULL: nobody wants to know. */
@@ -157,7 +159,7 @@ struct weir_snapshot {
  * Look at all overwritable rings of the stream, and deliver what is in them and was not delivered by an
  * earlier snapshot, in order: up to to_ns now, what is stamped behind that with the next one. What was
  * overwritten between two snapshots is a gap of unknown count, cause `overwritten`. Blocks for two grace
- * periods (PAUSED: one). `out` may be NULL. Returns the number of events delivered, or the callback's
+ * periods (PAUSED: one; WEIR_FENCE_GRACE: none). `out` may be NULL. Returns the number of events delivered, or the callback's
  * error. Errors before anything was delivered: ENOENT, no such ring; ENOBUFS, memory_bytes is too little
  * for what is in them; ENOMEM; perf's.
  *

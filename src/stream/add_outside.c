@@ -21,13 +21,12 @@ static int need_scratch(struct weir_stream *s)
 
 static int prepare(struct weir_stream *s, const struct ring_spec *spec)
 {
+	const struct reason nobody = {NULL, 0};
 	int err = stream__room_for(s, s->nr_sources);
 
 	if (!err && spec->kind == &ring_kind__perf)
 		err = need_scratch(s);
-	if (!err && spec->proof == PROOF_RCU)
-		err = stream__need_fence(s);
-	return err;
+	return err ? err : stream__need_proof(s, spec->proof, &nobody);
 }
 
 static void set_up(struct weir_stream *s, struct ring *ring, const struct ring_spec *spec)
@@ -73,9 +72,9 @@ int stream__judge_clock(const struct weir_stream *s, enum weir_clock_id clock,
 			   weir_clock__name(clock), weir_clock__name(s->clock_id));
 }
 
-static bool good_memory(const struct weir_memory_outside *m)
+static bool good_size(const struct weir_memory_outside *m)
 {
-	return m->size && !(m->size & (m->size - 1)) && m->size >= 16 && *m->consumer % 8 == 0;
+	return m->size >= 16 && !(m->size & (m->size - 1)) && m->fence <= WEIR_FENCE_GRACE;
 }
 
 static int add_memory(struct weir_stream *s, const struct weir_memory_outside *m,
@@ -83,7 +82,7 @@ static int add_memory(struct weir_stream *s, const struct weir_memory_outside *m
 {
 	static const enum proof proofs[] = {PROOF_RCU, PROOF_GRACE};
 
-	if (!good_memory(m) || m->fence > WEIR_FENCE_GRACE)
+	if (!good_size(m) || *m->consumer % 8)
 		return -EINVAL;
 	spec->name = m->name;
 	spec->cpu = m->cpu;
@@ -118,6 +117,34 @@ int weir_stream__add_memory_ringbuf(struct weir_stream *s, const struct weir_mem
 	};
 
 	return add_memory(s, memory, &spec);
+}
+
+int weir_stream__add_memory_overwritable(struct weir_stream *s,
+					 const struct weir_memory_outside *memory,
+					 const struct perf_layout *layout)
+{
+	const struct ring_spec spec = {
+		.kind = &ring_kind__perf,
+		.name = memory->name,
+		.cpu = memory->cpu,
+		.proof = memory->fence == WEIR_FENCE_RCU ? PROOF_SNAPSHOT : PROOF_GUARD,
+		.grace_ns = memory->grace_ns,
+		.outside =
+			{
+				.layout = layout,
+				.overwritable = {memory->data, memory->size, memory->producer},
+			},
+	};
+
+	return good_size(memory) ? stream__add_outside(s, &spec) : -EINVAL;
+}
+
+int weir_stream__set_fence(struct weir_stream *s, int (*wait)(void *ctx), void *ctx)
+{
+	int err = fence__open_custom(&s->fence, wait, ctx, &s->clock);
+
+	s->has_fence = !err;
+	return err;
 }
 
 void weir_stream__set_ticket(struct weir_stream *s, uint64_t (*ticket_ns)(void *ctx), void *ctx)

@@ -37,6 +37,15 @@ static uint64_t *tail_of(const struct perf_cpu *c)
 	return (uint64_t *)&c->group->source.rings[c->cpu].page->data_tail;
 }
 
+static struct overwritable overwritable_of(const struct perf_cpu *c)
+{
+	return (struct overwritable){
+		.data = c->group->source.rings[c->cpu].data,
+		.size = c->group->source.ring_bytes,
+		.head = head_of(c),
+	};
+}
+
 static int add_source(struct weir_stream *s, struct perf_cpu *c)
 {
 	struct perf_group *group = c->group;
@@ -61,7 +70,9 @@ static int add_source(struct weir_stream *s, struct perf_cpu *c)
 	int source;
 
 	snprintf(name, sizeof(name), "%s%u", group->name, c->cpu);
-	if (!group->source.overwrite) {
+	if (group->source.overwrite) {
+		spec.outside.overwritable = overwritable_of(c);
+	} else {
 		spec.data = group->source.rings[c->cpu].data;
 		spec.size = group->source.ring_bytes;
 		spec.producer = head_of(c);
@@ -236,9 +247,8 @@ WEIR_API int weir_stream__add_perf(struct weir_stream *s, const struct weir_perf
 	err = new_group(opts->name, opts->fence, opts->grace_ns, &group, &reason);
 	if (err)
 		return err;
-	/* Its copies are made sound by grace periods, see snapshot.c. */
 	if (opts->overwrite)
-		group->proof = PROOF_SNAPSHOT;
+		group->proof = group->proof == PROOF_RCU ? PROOF_SNAPSHOT : PROOF_GUARD;
 	return add_group(s, group, &source, NULL, &reason);
 }
 
@@ -292,7 +302,7 @@ static void let_go(struct weir_stream *s, struct perf_cpu *c)
 	if (!source->overwrite)
 		wake__remove(&s->wake, source_perf__fd(source, c->cpu));
 	source_perf__unmake(source, c->cpu);
-	c->head = c->enabled_ns = 0;
+	c->enabled_ns = 0;
 }
 
 /* false: it stays dead for now. */
@@ -312,6 +322,8 @@ static bool make_anew(struct weir_stream *s, struct perf_cpu *c)
 	if (!source->overwrite && ring->outside.dead)
 		stream__rebind(ring, source->rings[c->cpu].data, source->ring_bytes, head_of(c),
 			       tail_of(c));
+	if (source->overwrite)
+		ring->outside.overwritable = overwritable_of(c);
 	ring->outside.dead = false;
 	if (!source_perf__start(source, c->cpu, &nobody))
 		return true;

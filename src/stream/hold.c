@@ -234,6 +234,7 @@ void stream__unbind(struct weir_stream *s, struct ring *ring)
 	ring->rb.data = NULL;
 	ring->producer = NULL;
 	ring->consumer = NULL;
+	ring->outside.overwritable.data = NULL;
 	ring->outside.dead = true;
 	/* What was stopped died so: the hole that its death leaves begins there. */
 	if (ring->outside.throttled && ring->outside.throttled_ns < ring->outside.last_ns)

@@ -105,7 +105,17 @@ enum proof {
 	PROOF_RESERVE = 0, /* the order of the producer's steps: T is the poll's */
 	PROOF_RCU,	   /* a grace period: T is that of the newest ticket that is done */
 	PROOF_GRACE,	   /* none, but time: T is the poll's less grace_ns, and W estimated */
-	PROOF_SNAPSHOT,	   /* it is looked at on demand only: T is that of the last look */
+	/* It is looked at on demand only, and T is that of the last look: */
+	PROOF_SNAPSHOT, /* between two grace periods */
+	PROOF_GUARD,	/* none; T is less grace_ns, and W estimated */
+};
+
+/* The memory of a ring that overwrites itself: snapshot.c's to look at. */
+struct overwritable {
+	const uint8_t *data; /* NULL: there is none */
+	size_t size;
+	const uint64_t *head;
+	uint64_t seen; /* the head at the last look; 0: there was none yet */
 };
 
 #define RING_LOST_UNKNOWN UINT64_MAX
@@ -113,6 +123,7 @@ enum proof {
 /* Of a ring that is not written through weir.bpf.h. */
 struct outside {
 	const struct perf_layout *layout; /* perf: borrowed */
+	struct overwritable overwritable; /* perf: in place of a ring that is polled */
 	const struct perf_cpu *perf;	  /* add_perf.c's; NULL: it lies in plain memory */
 	bool payload;	       /* perf: show the raw payload of samples, not the record */
 	uint32_t stamp_offset; /* ringbuf */
@@ -151,7 +162,7 @@ struct ring {
 	uint64_t base; /* position of what its writer calls 0 */
 	enum proof proof;
 	uint64_t grace_ns;
-	uint64_t snapshot_ns; /* PROOF_SNAPSHOT */
+	uint64_t snapshot_ns; /* PROOF_SNAPSHOT, PROOF_GUARD */
 	uint64_t busy_since_ns;
 	uint64_t max_fill;
 	uint64_t broken;
@@ -280,7 +291,8 @@ struct weir_stream {
 	struct lag fence_lag, lateness;
 	uint64_t dropped; /* for being late */
 	int fence_err;
-	size_t nr_on_demand; /* rings with PROOF_SNAPSHOT */
+	size_t nr_on_demand; /* rings that only weir_stream__snapshot() looks at */
+	size_t nr_rcu;	     /* rings with PROOF_RCU: each poll wants a ticket */
 	size_t nr_quiet;     /* rings whose writers wake nobody for a single record */
 	bool estimated;	     /* some ring has no proof */
 	struct retire retire;
@@ -385,10 +397,9 @@ int stream__add_outside(struct weir_stream *s, const struct ring_spec *spec);
 int stream__judge_clock(const struct weir_stream *s, enum weir_clock_id clock,
 			const struct reason *reason);
 
-/* proof.c: T of the newest proof for rings of this sort of a snapshot that is taken next. */
-int stream__need_fence(struct weir_stream *s);
-/* The same for any proof, with a sentence. */
+/* proof.c: what a proof needs is there from now on, or a sentence. */
 int stream__need_proof(struct weir_stream *s, enum proof proof, const struct reason *reason);
+/* T of the newest grace period that is over, for rings of a snapshot that is taken next. */
 uint64_t stream__ticket(struct weir_stream *s);
 void stream__ask_for_ticket(struct weir_stream *s);
 /* Let the thread that waits, if there is one, get a ticket of since_ns or later. */
@@ -412,6 +423,11 @@ void ring__drop_oldest_held(struct ring *ring);
 
 /* wait.c */
 int stream__wait(struct weir_stream *s, uint64_t timeout_ns);
+
+static inline bool ring__is_on_demand(const struct ring *ring)
+{
+	return ring->proof == PROOF_SNAPSHOT || ring->proof == PROOF_GUARD;
+}
 
 /* The copy in which a position stands; NULL: it is still in the ring. */
 const struct held *ring__held(const struct ring *ring, uint64_t pos);

@@ -2,8 +2,9 @@
 /*
  * memory.h - a stream over rings that live in plain memory, on a clock that the caller owns.
  *
- * For tests, benches and file readers: nothing here makes a system call, weir_stream__poll(s, 0) on
- * such a stream is exactly one round of the snapshot protocol. Internal: not exported.
+ * For tests, benches and file readers: nothing here asks the kernel for anything but memory and
+ * descriptors, weir_stream__poll(s, 0) on such a stream is exactly one round of the snapshot protocol.
+ * Internal: not exported.
  */
 #ifndef WEIR_STREAM_MEMORY_H
 #define WEIR_STREAM_MEMORY_H
@@ -62,6 +63,17 @@ int weir_stream__add_memory_perf(struct weir_stream *stream,
 int weir_stream__add_memory_ringbuf(struct weir_stream *stream,
 				    const struct weir_memory_outside *memory,
 				    uint32_t stamp_offset);
+
+/*
+ * A backward perf ring, mapped once, that only weir_stream__snapshot() looks at; not PAUSED, for that is
+ * the kernel's to do. producer: its head, from 0 down; no consumer, and no count of what is lost.
+ */
+int weir_stream__add_memory_overwritable(struct weir_stream *stream,
+					 const struct weir_memory_outside *memory,
+					 const struct perf_layout *layout);
+
+/* wait(ctx) returns after a grace period: in place of the kernel's, before the first ring that needs one. */
+int weir_stream__set_fence(struct weir_stream *stream, int (*wait)(void *ctx), void *ctx);
 
 /*
  * The T of the newest grace period that is over, in place of the kernel's: before the first of those

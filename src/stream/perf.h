@@ -17,7 +17,6 @@ struct perf_cpu {
 	uint32_t cpu;
 	uint32_t source;      /* WEIR_SOURCE_NONE: was never online */
 	uint64_t lost_before; /* by rings that this one has had before */
-	uint64_t head;	      /* of an overwritable ring, at the last look */
 	uint64_t enabled_ns;  /* of its events, at the last look; 0: none yet */
 };
 

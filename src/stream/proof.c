@@ -11,11 +11,11 @@
 #include <time.h>
 
 /* A source needs grace periods: from the first one on the stream has a fence. */
-int stream__need_fence(struct weir_stream *s)
+static int need_fence(struct weir_stream *s, enum proof proof)
 {
 	int err;
 
-	if (s->has_fence || s->ticket_ns)
+	if ((proof != PROOF_RCU && proof != PROOF_SNAPSHOT) || s->has_fence || s->ticket_ns)
 		return 0;
 	err = fence__open(&s->fence, FENCE_AUTO, &s->clock);
 	if (err)
@@ -30,7 +30,7 @@ int stream__need_fence(struct weir_stream *s)
 
 int stream__need_proof(struct weir_stream *s, enum proof proof, const struct reason *reason)
 {
-	int err = proof == PROOF_RCU || proof == PROOF_SNAPSHOT ? stream__need_fence(s) : 0;
+	int err = need_fence(s, proof);
 
 	if (!err)
 		return 0;
@@ -59,7 +59,7 @@ uint64_t stream__ticket(struct weir_stream *s)
 	if (!s->has_fence)
 		return 0;
 	/* Nobody else waits for us: the rings have to hold what is written meanwhile. */
-	if (!fence__is_served(&s->fence))
+	if (s->nr_rcu && !fence__is_served(&s->fence))
 		s->fence_err = fence__run(&s->fence);
 	note_delay(s);
 	return fence__newest_ns(&s->fence);
@@ -89,7 +89,7 @@ void stream__ask_for_ticket(struct weir_stream *s)
 {
 	uint64_t newest_ns;
 
-	if (!s->has_fence || !fence__is_served(&s->fence))
+	if (!s->nr_rcu || !s->has_fence || !fence__is_served(&s->fence))
 		return;
 	newest_ns = fence__newest_ns(&s->fence);
 	/* One may have been done since T was read: then it is newer. */
@@ -113,6 +113,7 @@ uint64_t ring__t_ns(const struct ring *ring, uint64_t t_ns, uint64_t ticket_ns)
 	case PROOF_GRACE:
 		return t_ns > ring->grace_ns ? t_ns - ring->grace_ns : 0;
 	case PROOF_SNAPSHOT:
+	case PROOF_GUARD:
 		return ring->snapshot_ns;
 	}
 	return 0;

@@ -45,13 +45,14 @@ int stream__room_for(struct weir_stream *s, uint32_t source)
 static void count_kind(struct weir_stream *s, const struct ring *ring)
 {
 	s->all_numbered &= ring->kind == &ring_kind__numbered;
-	s->estimated |= ring->proof == PROOF_GRACE;
-	s->nr_on_demand += ring->proof == PROOF_SNAPSHOT;
+	s->estimated |= ring->proof == PROOF_GRACE || ring->proof == PROOF_GUARD;
+	s->nr_on_demand += ring__is_on_demand(ring);
+	s->nr_rcu += ring->proof == PROOF_RCU;
 	/*
 	 * perf wakes at a mark in its ring, other people's programs when they like: what stands there
 	 * without a wake-up would wait for ever (F7).
 	 */
-	s->nr_quiet += ring->kind != &ring_kind__numbered && ring->proof != PROOF_SNAPSHOT;
+	s->nr_quiet += ring->kind != &ring_kind__numbered && !ring__is_on_demand(ring);
 }
 
 /* Put a ring into the poll list, which goes by source: that is the order of ties. */
@@ -135,7 +136,7 @@ void stream__forget_from(struct weir_stream *s, uint32_t source)
 	}
 	s->nr_rings = kept;
 	s->nr_sources = source;
-	s->nr_quiet = s->nr_on_demand = 0;
+	s->nr_quiet = s->nr_on_demand = s->nr_rcu = 0;
 	s->all_numbered = true;
 	s->estimated = false;
 	for (size_t i = 0; i < kept; i++)

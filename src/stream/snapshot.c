@@ -10,6 +10,13 @@
  * second look left 946 corrupt records, up to 24 KiB inside. What is written meanwhile is the price:
  * kept is [head1, head2 + size). To pause instead loses what would be written, and keeps the whole ring.
  *
+ * Where no grace period can be waited for (PROOF_GUARD), T is less a time, and what is kept ends a guard
+ * below head2: as much as the four contexts that can interrupt each other have in hand, if none writes
+ * more than one record before the outermost has ended. That is likely and not proved: W is estimated.
+ *
+ * No head tells of a writer that was lapped, by a whole ring of what nested in it, before it wrote: then it
+ * writes over what is newer. A ring has to hold what interrupts can write meanwhile.
+ *
  * Promises: each record comes out once, over all snapshots of a stream; what was overwritten between
  * two of them is a gap.
  */
@@ -21,9 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GUARD_RECORDS 4 /* a task, a softirq, an interrupt and an NMI */
+
 /* One ring's part in a snapshot. */
 struct look {
-	struct perf_cpu *cpu;
 	struct ring *ring;
 	struct perf_snapshot copy;
 	uint8_t *bytes;
@@ -39,59 +47,39 @@ struct looks {
 
 static uint64_t head_of(const struct look *look)
 {
-	const struct perf_cpu *c = look->cpu;
-
 	/* Acquire: pairs with the barrier before the kernel's store of data_head. */
-	return __atomic_load_n(&c->group->source.rings[c->cpu].page->data_head, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(look->ring->outside.overwritable.head, __ATOMIC_ACQUIRE);
 }
 
-static int prepare(struct weir_stream *s, struct look *look, struct perf_cpu *c)
+static int prepare(struct look *look, struct ring *ring)
 {
-	size_t size = c->group->source.ring_bytes;
-	uint64_t room = perf_backward__room(&c->group->layout, size);
+	const struct overwritable *memory = &ring->outside.overwritable;
+	uint64_t room = perf_backward__room(ring->outside.layout, memory->size);
 
-	*look = (struct look){.cpu = c, .ring = perf_cpu__ring(s, c)};
-	look->bytes = malloc(size);
+	*look = (struct look){.ring = ring};
+	look->bytes = malloc(memory->size);
 	look->index = calloc(room, sizeof(*look->index));
-	look->copy = (struct perf_snapshot){.bytes = look->bytes, .size = size, .prev = c->head};
+	look->copy = (struct perf_snapshot){
+		.bytes = look->bytes, .size = memory->size, .prev = memory->seen};
 	if (!look->bytes || !look->index)
 		return -ENOMEM;
-	return queue__room(&look->ring->queue, room);
-}
-
-static bool is_looked_at(const struct weir_stream *s, const struct perf_group *group, uint32_t cpu)
-{
-	return group->source.overwrite && source_perf__is_made(&group->source, cpu) &&
-	       perf_cpu__ring(s, &group->cpus[cpu]);
-}
-
-static size_t count_rings(const struct weir_stream *s)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < s->nr_perf; i++)
-		for (uint32_t cpu = 0; cpu < s->perf[i]->source.nr_cpus; cpu++)
-			count += is_looked_at(s, s->perf[i], cpu);
-	return count;
+	return queue__room(&ring->queue, room);
 }
 
 /* All that needs memory, before the first look. */
 static int prepare_all(struct weir_stream *s, struct looks *looks)
 {
-	size_t rings = count_rings(s);
 	int err = 0;
 
-	if (!rings)
+	if (!s->nr_on_demand)
 		return -ENOENT;
-	looks->at = calloc(rings, sizeof(*looks->at));
+	looks->at = calloc(s->nr_on_demand, sizeof(*looks->at));
 	if (!looks->at)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->nr_perf; i++)
-		for (uint32_t cpu = 0; cpu < s->perf[i]->source.nr_cpus && !err; cpu++)
-			if (is_looked_at(s, s->perf[i], cpu))
-				err = prepare(s, &looks->at[looks->count++],
-					      &s->perf[i]->cpus[cpu]);
-	return err;
+	for (size_t i = 0; i < s->nr_rings && !err; i++)
+		if (s->rings[i]->outside.overwritable.data)
+			err = prepare(&looks->at[looks->count++], s->rings[i]);
+	return err || looks->count ? err : -ENOENT;
 }
 
 static void free_all(struct looks *looks)
@@ -107,13 +95,38 @@ static void copy_all(struct looks *looks)
 {
 	for (size_t i = 0; i < looks->count; i++) {
 		struct look *look = &looks->at[i];
-		const struct perf_cpu *c = look->cpu;
 
 		look->copy.head = head_of(look);
-		memcpy(look->bytes, c->group->source.rings[c->cpu].data, look->copy.size);
+		memcpy(look->bytes, look->ring->outside.overwritable.data, look->copy.size);
 	}
 	/* The copies before the heads that are read next: an acquire load does not order what is earlier. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+static uint64_t guard_bytes(const struct look *look)
+{
+	const struct perf_layout *layout = look->ring->outside.layout;
+	struct perf_backward reader;
+	struct perf_record record;
+	uint64_t longest = 0;
+
+	perf_backward__init(&reader, layout, &look->copy, look->index);
+	while (perf_backward__next(&reader, layout, &record) == PERF_NEXT_RECORD)
+		if (record.size > longest)
+			longest = record.size;
+	return GUARD_RECORDS * longest;
+}
+
+/* How far down writers have come since the copy was begun. */
+static void see_limits(struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++) {
+		struct look *look = &looks->at[i];
+
+		look->copy.limit = head_of(look);
+		if (look->ring->proof == PROOF_GUARD)
+			look->copy.limit -= guard_bytes(look);
+	}
 }
 
 static int look_running(struct weir_stream *s, struct looks *looks)
@@ -126,9 +139,17 @@ static int look_running(struct weir_stream *s, struct looks *looks)
 		return err;
 	copy_all(looks);
 	err = stream__await_ticket(s, stream__now(s));
-	for (size_t i = 0; i < looks->count && !err; i++)
-		looks->at[i].copy.limit = head_of(&looks->at[i]);
+	if (!err)
+		see_limits(looks);
 	return err;
+}
+
+static bool can_be_paused(const struct looks *looks)
+{
+	for (size_t i = 0; i < looks->count; i++)
+		if (!looks->at[i].ring->outside.perf)
+			return false;
+	return true;
 }
 
 static int pause_all(struct looks *looks, bool paused)
@@ -136,8 +157,8 @@ static int pause_all(struct looks *looks, bool paused)
 	int err = 0;
 
 	for (size_t i = 0; i < looks->count; i++) {
-		struct look *look = &looks->at[i];
-		int one = source_perf__pause(&look->cpu->group->source, look->cpu->cpu, paused);
+		const struct perf_cpu *c = looks->at[i].ring->outside.perf;
+		int one = source_perf__pause(&c->group->source, c->cpu, paused);
 
 		if (!err)
 			err = one;
@@ -147,9 +168,10 @@ static int pause_all(struct looks *looks, bool paused)
 
 static uint64_t lost_so_far(const struct look *look)
 {
+	const struct perf_cpu *c = look->ring->outside.perf;
 	uint64_t lost = 0;
 
-	source_perf__lost(&look->cpu->group->source, look->cpu->cpu, &lost);
+	source_perf__lost(&c->group->source, c->cpu, &lost);
 	return lost;
 }
 
@@ -163,7 +185,7 @@ static void tell_pause(struct weir_stream *s, const struct looks *looks, const s
 		.cause = WEIR_LOST_PAUSED,
 	};
 
-	if (!look->cpu->group->source.counts_lost)
+	if (!look->ring->outside.perf->group->source.counts_lost)
 		gap.bound = WEIR_BOUND_UNKNOWN;
 	else if (!gap.lost)
 		return;
@@ -177,6 +199,8 @@ static int look_paused(struct weir_stream *s, struct looks *looks)
 {
 	int err, resumed;
 
+	if (!can_be_paused(looks))
+		return -EOPNOTSUPP;
 	for (size_t i = 0; i < looks->count; i++)
 		looks->at[i].lost_before = lost_so_far(&looks->at[i]);
 	looks->t_ns = looks->paused_ns = stream__now(s);
@@ -184,13 +208,13 @@ static int look_paused(struct weir_stream *s, struct looks *looks)
 	/* Those that were writing then have ended. */
 	if (!err)
 		err = stream__await_ticket(s, stream__now(s));
-	if (!err)
+	if (!err) {
 		copy_all(looks);
-	resumed = pause_all(looks, false);
-	for (size_t i = 0; i < looks->count; i++) {
-		looks->at[i].copy.limit = looks->at[i].copy.head;
-		tell_pause(s, looks, &looks->at[i]);
+		see_limits(looks);
 	}
+	resumed = pause_all(looks, false);
+	for (size_t i = 0; i < looks->count; i++)
+		tell_pause(s, looks, &looks->at[i]);
 	return err ? err : resumed;
 }
 
@@ -217,7 +241,7 @@ static int make_line(struct weir_stream *s, struct ring *ring, uint64_t bytes, u
 static void line_up(struct weir_stream *s, struct look *look, struct perf_backward *reader,
 		    uint8_t *line)
 {
-	const struct perf_layout *layout = &look->cpu->group->layout;
+	const struct perf_layout *layout = look->ring->outside.layout;
 	uint64_t begin = look->ring->rb.pos, bytes = 0;
 	struct perf_record record;
 
@@ -260,22 +284,28 @@ static uint64_t oldest_ns(const struct look *look, const struct perf_backward *r
 	struct perf_backward copy = *reader;
 	struct perf_record record;
 
-	while (perf_backward__next(&copy, &look->cpu->group->layout, &record) == PERF_NEXT_RECORD)
+	while (perf_backward__next(&copy, look->ring->outside.layout, &record) == PERF_NEXT_RECORD)
 		if (record.has_stamp)
 			return record.stamp_ns;
 	return otherwise_ns;
 }
 
+static uint64_t less(uint64_t ns, uint64_t by_ns)
+{
+	return ns > by_ns ? ns - by_ns : 0;
+}
+
 static int take(struct weir_stream *s, struct look *look, uint64_t t_ns, struct weir_snapshot *told)
 {
-	const struct perf_layout *layout = &look->cpu->group->layout;
 	struct ring *ring = look->ring;
 	struct perf_backward reader;
-	uint64_t first_ns;
+	uint64_t first_ns, to_ns;
 	uint8_t *line;
 	int err;
 
-	perf_backward__init(&reader, layout, &look->copy, look->index);
+	if (ring->proof == PROOF_GUARD)
+		t_ns = less(t_ns, ring->grace_ns);
+	perf_backward__init(&reader, ring->outside.layout, &look->copy, look->index);
 	err = make_line(s, ring, reader.valid, &line);
 	if (err)
 		return err;
@@ -284,7 +314,7 @@ static int take(struct weir_stream *s, struct look *look, uint64_t t_ns, struct 
 	if (reader.hole && first_ns > told->from_ns)
 		told->from_ns = first_ns;
 	/* Before the first look there is no gap: that is what the ring was made for. */
-	if (reader.hole && look->cpu->head)
+	if (reader.hole && look->copy.prev)
 		tell_unknown(s, ring, WEIR_LOST_OVERWRITTEN, first_ns);
 	if (reader.broken || reader.oversized)
 		tell_unknown(s, ring, WEIR_LOST_BROKEN, t_ns);
@@ -293,7 +323,10 @@ static int take(struct weir_stream *s, struct look *look, uint64_t t_ns, struct 
 	ring->latest.pos = ring->rb.pos;
 	ring->broken += reader.broken + reader.oversized;
 	ring->snapshot_ns = t_ns;
-	look->cpu->head = look->copy.head;
+	ring->outside.overwritable.seen = look->copy.head;
+	to_ns = less(t_ns, 1 + s->guard_ns);
+	if (to_ns < told->to_ns)
+		told->to_ns = to_ns;
 	told->records += reader.count;
 	told->torn += reader.torn;
 	told->oversized += reader.oversized;
@@ -304,7 +337,7 @@ static int take_all(struct weir_stream *s, struct looks *looks, struct weir_snap
 {
 	int err = 0;
 
-	told->to_ns = looks->t_ns > s->guard_ns ? looks->t_ns - 1 - s->guard_ns : 0;
+	told->to_ns = UINT64_MAX;
 	for (size_t i = 0; i < looks->count && !err; i++)
 		err = take(s, &looks->at[i], looks->t_ns, told);
 	return err;

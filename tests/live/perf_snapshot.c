@@ -101,6 +101,48 @@ static void snapshot_with_a_pause(void **state)
 	assert_int_equal(seen.lost[WEIR_LOST_RESERVE_FAILED], 0);
 }
 
+/* Without grace periods: a guard at the old end, and nothing is said to be final before its time. */
+static void snapshots_by_a_guard(void **state)
+{
+	const struct weir_perf_opts opts = {
+		.sz = sizeof(opts),
+		.name = "tp",
+		.events = &calls,
+		.nr_events = 1,
+		.fence = WEIR_FENCE_GRACE,
+		.grace_ns = 60000000000,
+		.ring_bytes = 1u << 20,
+		.overwrite = true,
+		.err = why,
+		.err_len = sizeof(why),
+	};
+	struct weir_snapshot snapshot = {.sz = sizeof(snapshot)};
+	struct seen seen;
+	struct weir_stream *stream = new_stream(&seen);
+	pid_t load = start_load(0, 0);
+	uint64_t records = 0;
+	struct weir_ledger ledger;
+
+	seen.check_calls = true;
+	if (weir_stream__add_perf(stream, &opts))
+		fail_msg("%s", why);
+	let_go();
+	for (int i = 0; i < 10; i++) {
+		usleep(10000);
+		assert_true(weir_stream__snapshot(
+				    stream, i % 2 ? WEIR_SNAPSHOT_PAUSED : WEIR_SNAPSHOT_RUNNING,
+				    &snapshot) >= 0);
+		records += snapshot.records;
+	}
+	end_load(load);
+	ledger = close_stream(&seen);
+	assert_true(seen.records > 1000);
+	/* In a look with a pause there can be a LOST as well. */
+	assert_in_range(records - seen.records, 0, 10 * LOOPS_MAX);
+	assert_int_equal(ledger.order, WEIR_ORDER_ESTIMATED);
+	assert_null(ledger.fence.door);
+}
+
 static void no_ring_to_look_at(void **state)
 {
 	struct seen seen;
@@ -115,9 +157,8 @@ static void no_ring_to_look_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(snapshots_of_running_writers),
-		CASE(snapshot_of_a_quiet_ring),
-		CASE(snapshot_with_a_pause),
+		CASE(snapshots_of_running_writers), CASE(snapshot_of_a_quiet_ring),
+		CASE(snapshot_with_a_pause),	    CASE(snapshots_by_a_guard),
 		CASE(no_ring_to_look_at),
 	};
 	int r = cmocka_run_group_tests_name("perf_snapshot", tests, set_up, NULL);

@@ -103,6 +103,11 @@ static uint8_t *map_once(size_t size)
 	return base;
 }
 
+static bool is_perf(const struct out_ring *ring)
+{
+	return ring->kind != OUT_RINGBUF;
+}
+
 static bool map_perf(struct out_ring *ring)
 {
 	ring->data = map_once(ring->size);
@@ -134,8 +139,8 @@ struct out_ring *out_ring__new(struct sim *sim, struct sim_grace *grace, enum ou
 	ring->index = index;
 	ring->cpu = cpu;
 	ring->size = size;
-	snprintf(ring->name, sizeof(ring->name), "%s%d", kind == OUT_PERF ? "perf" : "other", cpu);
-	if (kind == OUT_PERF) {
+	snprintf(ring->name, sizeof(ring->name), "%s%d", is_perf(ring) ? "perf" : "other", cpu);
+	if (is_perf(ring)) {
 		made = map_perf(ring);
 	} else {
 		made = !sim_buffer__init(&ring->buffer, size, 0);
@@ -149,7 +154,7 @@ struct out_ring *out_ring__new(struct sim *sim, struct sim_grace *grace, enum ou
 
 void out_ring__free(struct out_ring *ring)
 {
-	if (ring->kind == OUT_PERF)
+	if (is_perf(ring))
 		unmap_perf(ring);
 	else
 		sim_buffer__destroy(&ring->buffer);
@@ -176,12 +181,12 @@ uint64_t out_ring__lost(void *arg)
 
 const uint64_t *out_ring__producer(const struct out_ring *ring)
 {
-	return ring->kind == OUT_PERF ? &ring->shared->producer : &ring->buffer.shared->producer;
+	return is_perf(ring) ? &ring->shared->producer : &ring->buffer.shared->producer;
 }
 
 uint64_t *out_ring__consumer(const struct out_ring *ring)
 {
-	return ring->kind == OUT_PERF ? &ring->shared->consumer : &ring->buffer.shared->consumer;
+	return is_perf(ring) ? &ring->shared->consumer : &ring->buffer.shared->consumer;
 }
 
 void out_ring__poison(struct out_ring *ring)
@@ -305,6 +310,10 @@ static bool perf_reserve(struct out_ring *ring, uint32_t size, uint64_t *positio
 	/* Pairs with the reader's store-release of the tail. */
 	uint64_t tail = __atomic_load_n(&ring->shared->consumer, __ATOMIC_ACQUIRE);
 
+	if (ring->kind == OUT_BACKWARD) {
+		*position = ring->head -= size;
+		return true;
+	}
 	if (((tail - (ring->head + 1)) & (ring->size - 1)) < size || size >= ring->size)
 		return false;
 	*position = ring->head;
@@ -364,7 +373,7 @@ static void step_stamp(struct out_emit *emit)
 		.made_up = emit->what.stamped,
 		.len = emit->what.len,
 	};
-	emit->next = ring->kind == OUT_PERF ? OUT_LOOK : OUT_RESERVE;
+	emit->next = is_perf(ring) ? OUT_LOOK : OUT_RESERVE;
 }
 
 static void step_look(struct out_emit *emit)
@@ -380,7 +389,7 @@ static void refused(struct out_emit *emit)
 	record_of(emit)->state = OUT_REFUSED;
 	ring->refused++;
 	ring->lost++;
-	if (ring->kind == OUT_PERF)
+	if (is_perf(ring))
 		ring->lost_untold++;
 	sim_grace__leave(ring->grace, emit->entry);
 	emit->next = OUT_DONE;
@@ -393,8 +402,9 @@ static bool reserve_perf(struct out_emit *emit)
 
 	if (emit->tells_loss)
 		size += sizeof(struct lost_record);
-	if (ring->paused || emit->what.refuse || !perf_reserve(ring, size, &emit->position))
+	if (emit->what.refuse || !perf_reserve(ring, size, &emit->position))
 		return false;
+	emit->size = size;
 	ring->nest++;
 	ring->unpublished = room(ring->unpublished, ring->nunpublished, &ring->unpublished_cap,
 				 sizeof(*ring->unpublished));
@@ -418,7 +428,7 @@ static void step_reserve(struct out_emit *emit)
 
 	/* Now, or it would overwrite the record that takes the place. */
 	out_ring__poison(emit->ring);
-	got = emit->ring->kind == OUT_PERF ? reserve_perf(emit) : reserve_ringbuf(emit);
+	got = is_perf(emit->ring) ? reserve_perf(emit) : reserve_ringbuf(emit);
 	if (!got) {
 		refused(emit);
 		return;
@@ -434,7 +444,7 @@ static void step_fill(struct out_emit *emit)
 	uint64_t at = emit->position, stamp_ns = record_of(emit)->stamp_ns;
 	uint8_t *bytes = emit->record;
 
-	if (ring->kind == OUT_PERF) {
+	if (is_perf(ring)) {
 		if (emit->tells_loss)
 			at = write_lost(ring, at, stamp_ns);
 		write_sample(ring, at, emit->number);
@@ -452,7 +462,7 @@ static void step_leave(struct out_emit *emit)
 	struct out_ring *ring = emit->ring;
 	struct out_record *r = record_of(emit);
 
-	if (ring->kind == OUT_PERF) {
+	if (is_perf(ring)) {
 		perf_publish(ring);
 	} else {
 		sim_buffer__finish(emit->record, emit->what.discard);

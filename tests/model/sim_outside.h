@@ -59,6 +59,7 @@ struct out_record {
 enum out_kind {
 	OUT_PERF,
 	OUT_RINGBUF,
+	OUT_BACKWARD, /* perf, overwriting itself from its end down: it has no tail, and loses nothing */
 };
 
 struct out_shared {
@@ -67,7 +68,7 @@ struct out_shared {
 };
 
 /*
- * A ring of either kind. perf: mapped once, sample_type and the layout of its records are fixed
+ * A ring of any kind. perf: mapped once, sample_type and the layout of its records are fixed
  * (OUT_SAMPLE_TYPE, with sample_id_all). Ring buffer: sim_buffer's.
  */
 struct out_ring {
@@ -82,7 +83,6 @@ struct out_ring {
 	struct out_shared *shared; /* perf */
 	struct sim_buffer buffer;  /* ring buffer */
 	uint32_t stamp_offset;	   /* ring buffer */
-	bool paused;		   /* perf: PAUSE_OUTPUT */
 
 	uint64_t head;	      /* perf: the writers', ahead of what is published while they nest */
 	uint32_t nest;	      /* perf */
@@ -149,7 +149,8 @@ struct out_emit {
 	enum out_step next;
 	uint64_t number; /* in the log, from OUT_STAMP on */
 	uint64_t entry;
-	uint64_t position; /* perf */
+	uint64_t position; /* perf: of the record that is written; backward: `size` bytes of it */
+	uint32_t size;
 	bool tells_loss;   /* perf: room for a LOST is reserved, too */
 	void *record;	   /* ring buffer */
 };
