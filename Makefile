@@ -46,7 +46,7 @@ live soak:	## suites on the live kernel: short and long (root)
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) --verbose $@
 
-torture:	## weir in guests whose CPUs are stolen, 20 minutes; fetches kernels and qemu (root)
+torture:	## weir in guests whose CPUs are stolen, MINUTES=20; fetches kernels and qemu (root)
 	@scripts/deps install torture
 	@scripts/build $(BUILD)
 	@tests/torture/torture.py $(BUILD)

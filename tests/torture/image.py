@@ -89,7 +89,8 @@ def make(path, busybox, build, tests):
         image.add(name, b"", stat.S_IFDIR | 0o755)
     image.copy(busybox, "bin/busybox")
     image.copy(os.path.join(tests, "torture/init"), "init")
-    for program in (PYTHON, "/usr/bin/setpriv", "/usr/bin/taskset"):
+    # busybox's `true` is one only by that name.
+    for program in (PYTHON, "/usr/bin/setpriv", "/usr/bin/taskset", "/bin/true"):
         image.copy_program(program, program)
     library = subprocess.run([PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"],
                              check=True, stdout=subprocess.PIPE).stdout.decode().strip()
