@@ -100,13 +100,13 @@ static void add_needed(struct probes_selection *selection)
 		probes__select(selection, "sys", name, ignored, sizeof(ignored));
 }
 
-struct fdnames *fdnames__new(struct probes_selection *selection)
+struct fdnames *fdnames__new(struct probes_selection *selection, bool is_live)
 {
 	struct fdnames *names = calloc(1, sizeof(*names));
 
 	if (!names)
 		return NULL;
-	names->fds = fds__new(0, look_up, NULL);
+	names->fds = fds__new(0, is_live ? look_up : NULL, NULL);
 	if (!names->fds) {
 		free(names);
 		return NULL;

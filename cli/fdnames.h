@@ -13,8 +13,11 @@
 
 struct fdnames;
 
-/* Adds to the selection what the table needs, where there are calls at all. NULL: ENOMEM. */
-struct fdnames *fdnames__new(struct probes_selection *selection);
+/*
+ * Adds to the selection what the table needs, where there are calls at all. Not is_live: /proc is of
+ * another time, and only what calls open has a name. NULL: ENOMEM.
+ */
+struct fdnames *fdnames__new(struct probes_selection *selection, bool is_live);
 void fdnames__free(struct fdnames *names);
 
 /* Was this call asked for? */

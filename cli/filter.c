@@ -13,6 +13,27 @@
 
 #define ERRNO_MAX 4095
 
+#define AT(member) OPTION_AT(struct filter, member)
+
+const struct option_def filter__options[] = {
+	{0, "comm", OPTION_LIST, AT(comms), "GLOB",
+	 "only of threads whose name matches; repeat for more"},
+	{0, "container", OPTION_STRING, AT(container), "ID",
+	 "only in this container: its id or name, or how that begins"},
+	{0, "cgroup", OPTION_STRING, AT(cgroup), "PATH", "only in this cgroup and those below it"},
+	{0, "uid", OPTION_STRING, AT(user), "USER",
+	 "only of processes that USER (name or number) ran"},
+	{'P', "path", OPTION_LIST, AT(paths), "PATH",
+	 "of system calls, only those with this path as an argument;\n"
+	 "repeat for more"},
+	{0, "failed", OPTION_FLAG, AT(failed), NULL, "of system calls, only those that failed"},
+	{0, "errno", OPTION_STRING, AT(errno_name), "NAME",
+	 "of system calls, only those that failed with NAME (ENOENT)"},
+	{0, "min-duration", OPTION_DURATION, AT(min_duration_ns), "TIME",
+	 "of system calls, only those that took TIME or longer"},
+	{0},
+};
+
 static bool resolve_user(struct filter *filter, const struct command_def *command)
 {
 	const struct passwd *user;

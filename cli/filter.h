@@ -30,6 +30,8 @@ struct filter {
 	unsigned nr_targets;
 };
 
+extern const struct option_def filter__options[];
+
 /* What the paths of a call are relative to; NULL: not known. */
 struct filter_places {
 	const struct sink_fds *fds;

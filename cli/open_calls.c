@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/open_calls.h"
 
+#include "cli/clock.h"
+
 #include <weir/probes.h>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STACK_ARG 6 /* behind the arguments */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* "0 0x3 0x7ffe... 0x1000 0x0 0x0 0x0 0x7ffe... 0x7f12...", or "running", or "-1 ..." in no call. */
 static bool parse(const char *text, struct weir_sys_enter *enter)

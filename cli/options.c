@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -12,6 +13,25 @@
 #define LONG_ONLY_BASE 256 /* getopt_long values of options without a letter */
 #define SCREEN_WIDTH   80
 #define HELP_COLUMN    30
+
+/* A table with its parts in their places. */
+struct rows {
+	struct option_def at[OPTIONS_MAX + 1];
+	unsigned count;
+};
+
+static void add_rows(struct rows *rows, const struct option_def *table, size_t base)
+{
+	for (const struct option_def *o = table; o->name || o->part; o++) {
+		if (o->part) {
+			add_rows(rows, o->part, base + o->at);
+			continue;
+		}
+		assert(rows->count < OPTIONS_MAX);
+		rows->at[rows->count] = *o;
+		rows->at[rows->count++].at += base;
+	}
+}
 
 void say(const struct command_def *command, const char *format, ...)
 {
@@ -82,13 +102,13 @@ static void print_text(const char *text)
 	}
 }
 
-static void print_help(const struct command_def *command)
+static void print_help(const struct command_def *command, const struct rows *rows)
 {
 	printf("Usage: weir %s %s\n\n", command->name, command->synopsis);
 	print_text(command->about);
 	printf("\nOptions:\n");
-	for (const struct option_def *o = command->options; o->name; o++)
-		print_option(o);
+	for (unsigned i = 0; i < rows->count; i++)
+		print_option(&rows->at[i]);
 	printf("  -h, --help                  this text\n");
 	if (command->after) {
 		printf("\n");
@@ -198,14 +218,15 @@ struct getopt_tables {
 	char letters[3 * OPTIONS_MAX];
 };
 
-static void fill_tables(const struct command_def *command, struct getopt_tables *t)
+static void fill_tables(const struct command_def *command, const struct rows *rows,
+			struct getopt_tables *t)
 {
 	char *letter = t->letters;
 	int i = 0;
 
 	/* '+': the first operand ends the options. ':': we speak, not getopt. */
 	letter = stpcpy(letter, command->runs_command ? "+:h" : ":h");
-	for (const struct option_def *o = command->options; o->name; o++, i++) {
+	for (const struct option_def *o = rows->at; o->name; o++, i++) {
 		int has_value = o->kind == OPTION_FLAG ? no_argument : required_argument;
 
 		t->longs[i] = (struct option){o->name, has_value, NULL, LONG_ONLY_BASE + i};
@@ -220,11 +241,11 @@ static void fill_tables(const struct command_def *command, struct getopt_tables 
 	t->longs[i + 1] = (struct option){0};
 }
 
-static const struct option_def *by_value(const struct command_def *command, int value)
+static const struct option_def *by_value(const struct rows *rows, int value)
 {
 	if (value >= LONG_ONLY_BASE)
-		return &command->options[value - LONG_ONLY_BASE];
-	for (const struct option_def *o = command->options; o->name; o++)
+		return &rows->at[value - LONG_ONLY_BASE];
+	for (const struct option_def *o = rows->at; o->name; o++)
 		if (o->letter == value)
 			return o;
 	return NULL;
@@ -264,11 +285,13 @@ static void say_unknown(const struct command_def *command, const char *word)
 int options__parse(const struct command_def *command, int argc, char **argv, void *values,
 		   int *status)
 {
+	struct rows rows = {0};
 	struct getopt_tables tables;
 	char word[64];
 	int value;
 
-	fill_tables(command, &tables);
+	add_rows(&rows, command->options, 0);
+	fill_tables(command, &rows, &tables);
 	optind = 0; /* glibc: anew, also where the last one ended inside of "-qx" */
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
@@ -276,7 +299,7 @@ int options__parse(const struct command_def *command, int argc, char **argv, voi
 		const char *wanted;
 
 		if (value == 'h') {
-			print_help(command);
+			print_help(command, &rows);
 			*status = EXIT_OK;
 			return -1;
 		}
@@ -288,7 +311,7 @@ int options__parse(const struct command_def *command, int argc, char **argv, voi
 				say_unknown(command, word);
 			return usage(command, status);
 		}
-		o = by_value(command, value);
+		o = by_value(&rows, value);
 		wanted = store(o, values, optarg ? optarg : "");
 		if (wanted) {
 			say(command, "--%s takes %s, not '%s'", o->name, wanted, optarg);

@@ -35,7 +35,14 @@ struct option_def {
 	size_t at;
 	const char *value; /* in --help: "FILE"; NULL for flags */
 	const char *help;  /* may have several lines, separated by \n */
+	/* All rows of another table in place of this one, of a struct that stands at `at`. */
+	const struct option_def *part;
 };
+
+#define OPTION_PART(table, where)              \
+	{                                      \
+		.part = (table), .at = (where) \
+	}
 
 /* A letter that is no option here, and what whoever knows it from another program is told. */
 struct option_hint {
@@ -50,7 +57,7 @@ struct command_def {
 	const char *after;    /* paragraphs after them: examples, exit status */
 	bool runs_command;    /* the first operand ends the options: what follows is another's */
 	const struct option_hint *hints;  /* NULL: none */
-	const struct option_def *options; /* ends with name NULL */
+	const struct option_def *options; /* ends with neither name nor part, as parts do */
 };
 
 enum {

@@ -8,6 +8,7 @@
 #include "capture/parts.h"
 #include "capture/writer.h"
 #include "cli/account.h"
+#include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/options.h"
@@ -24,20 +25,18 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NSEC_PER_SEC	1000000000ull
-#define POLL_MS		200	     /* how late a signal that came between two calls may be seen */
 #define FLUSH_NS	800000000ull /* so that no packet is older than a second */
 #define MAX_BYTES_LEAST (8ull << 20)
 #define MAX_AGE_LEAST	(8 * NSEC_PER_SEC)
 
 struct record_options {
 	struct live_options live;
+	struct filter filter; /* the user and the cgroup of it */
 	const char *output, *ledger;
-	uint64_t duration_ns, max_bytes, max_age_ns, min_free_bytes;
-	bool force, zstd, strict, verbose;
+	uint64_t max_bytes, max_age_ns, min_free_bytes;
+	bool force, zstd, strict;
 };
 
 struct record {
@@ -62,16 +61,10 @@ static const struct option_def record_options[] = {
 	{'e', "events", OPTION_LIST, AT(live.events), "GROUP[:NAME][,...]",
 	 "what to record, as for weir trace. Default: process, or\n"
 	 "process,signal,sys for processes (-p) or COMMAND"},
-	{'p', "pid", OPTION_LIST, AT(live.pids), "PID[,PID]...",
-	 "only these processes, and those that they fork from now on;\n"
-	 "ends when the last of them has"},
-	{0, "children", OPTION_FLAG, AT(live.children), NULL,
-	 "with -p: also what they have forked before"},
-	{0, "no-follow", OPTION_FLAG, AT(live.no_follow), NULL,
-	 "with -p or COMMAND: not what they fork"},
-	{0, "cgroup", OPTION_STRING, AT(live.cgroup), "PATH",
+	OPTION_PART(live__process_options, AT(live)),
+	{0, "cgroup", OPTION_STRING, AT(filter.cgroup), "PATH",
 	 "of system calls, only those from this cgroup and those below it"},
-	{0, "uid", OPTION_STRING, AT(live.user), "USER",
+	{0, "uid", OPTION_STRING, AT(filter.user), "USER",
 	 "of system calls, only those of processes that USER (name or\n"
 	 "number) ran"},
 	{0, "max-size", OPTION_SIZE, AT(max_bytes), "SIZE",
@@ -85,20 +78,10 @@ static const struct option_def record_options[] = {
 	{0, "zstd", OPTION_FLAG, AT(zstd), NULL,
 	 "compress the files of every part but the last; other readers\n"
 	 "want them decompressed first"},
-	{'d', "duration", OPTION_DURATION, AT(duration_ns), "TIME",
-	 "stop after TIME: 10 (seconds), 1.5, 500ms, 2m"},
-	{0, "no-wait", OPTION_FLAG, AT(live.no_wait), NULL,
-	 "end when COMMAND ends, and not only when all that it started has"},
-	{0, "buffer", OPTION_SIZE, AT(live.buffer), "SIZE",
-	 "kernel buffers for the whole machine: 1/8 or less for fork,\n"
-	 "exec and exit, the rest for events; each CPU's are powers of two.\n"
-	 "Default: 9M a CPU (8M and 1M), less on a small machine"},
-	{0, "string-limit", OPTION_COUNT, AT(live.string_limit), "N",
-	 "keep at most N bytes (up to 4096) of each string. Default: 256"},
+	OPTION_PART(live__options, AT(live)),
 	{0, "ledger", OPTION_STRING, AT(ledger), "FILE",
 	 "write the account of all records there at the end (JSON)"},
 	{0, "strict", OPTION_FLAG, AT(strict), NULL, "exit with 3 if anything was lost"},
-	{'v', "verbose", OPTION_FLAG, AT(verbose), NULL, "tell on standard error what is set up"},
 	{0},
 };
 
@@ -126,19 +109,6 @@ static const struct command_def record_command = {
 };
 
 #define SAY(...) say(&record_command, __VA_ARGS__)
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
@@ -234,7 +204,8 @@ static bool check_options(struct record *r)
 		SAY("--max-age is at least 8 seconds");
 		return false;
 	}
-	return live__check(&r->live, &r->opts.live);
+	return filter__check(&r->opts.filter, &record_command) &&
+	       live__check(&r->live, live__default_events(&r->live));
 }
 
 static bool is_usable(struct record *r)
@@ -421,7 +392,7 @@ static bool start(struct record *r)
 	int64_t wall_offset_ns = wall_offset_now_ns();
 	int err = 0;
 
-	if (!live__open(&r->live, &opts) || !live__attach(&r->live))
+	if (!live__open(&r->live, &opts) || !live__attach(&r->live) || !live__settle(&r->live))
 		return false;
 	/* What stood there stays until now, when nothing can fail but the disk. */
 	if (r->opts.force)
@@ -434,9 +405,7 @@ static bool start(struct record *r)
 	}
 	r->made_dir = false;
 	begin_part(r, wall_offset_ns);
-	if (r->opts.verbose)
-		SAY("recording; rings a CPU: %zu bytes for events, %zu for fork, exec and exit",
-		    r->live.buffers.event_bytes, r->live.buffers.life_bytes);
+	live__say_ready(&r->live, "recording");
 	return true;
 }
 
@@ -502,27 +471,13 @@ static void look_after(struct record *r)
 		account__write(r->live.stream, STDERR_FILENO, ACCOUNT_TEXT);
 }
 
-static int poll_timeout_ms(uint64_t end_ns)
-{
-	uint64_t now = now_ns();
-
-	if (end_ns <= now)
-		return 0;
-	if (end_ns - now < POLL_MS * 1000000ull)
-		return (int)((end_ns - now + 999999) / 1000000);
-	return POLL_MS;
-}
-
 static int run(struct record *r)
 {
-	uint64_t end_ns = r->opts.duration_ns ? now_ns() + r->opts.duration_ns : UINT64_MAX;
+	while (!terminal_is_gone(r) && !live__is_over(&r->live)) {
+		int err = live__poll(&r->live);
 
-	while (!stop__requested && !terminal_is_gone(r) && now_ns() < end_ns &&
-	       !live__all_ended(&r->live)) {
-		int count = weir_stream__poll(r->live.stream, poll_timeout_ms(end_ns));
-
-		if (count < 0 && count != -EINTR)
-			return count;
+		if (err)
+			return err;
 		look_after(r);
 	}
 	return 0;
@@ -547,6 +502,7 @@ static int report(struct record *r)
 	int err = 0;
 
 	writer__stats(r->writer, &stats);
+	live__say_running(&r->live);
 	account__write(r->live.stream, STDERR_FILENO, ACCOUNT_TEXT);
 	if (r->ledger_fd < 0)
 		return stats.error;
@@ -567,7 +523,7 @@ static int record(struct record *r, char **argv)
 
 	if (!open_dir(r) || !open_ledger(r) || !live__fork_command(&r->live, argv) || !start(r))
 		return failed;
-	if (live__start_command(&r->live, argv[0])) {
+	if (live__start(&r->live)) {
 		err = run(r);
 		if (err)
 			SAY("%s", strerror(-err));
@@ -594,6 +550,7 @@ static void free_record(struct record *r)
 	if (r->made_dir)
 		rmdir(r->opts.output);
 	free(r->command);
+	filter__free(&r->opts.filter);
 }
 
 int cmd_record(int argc, char **argv)
@@ -605,6 +562,8 @@ int cmd_record(int argc, char **argv)
 	if (operand < 0)
 		return status;
 	r.live.def = &record_command;
+	r.live.opts = &r.opts.live;
+	r.live.filter = &r.opts.filter;
 	r.live.has_command = operand < argc;
 	if (!check_options(&r))
 		return EXIT_USAGE;

@@ -26,6 +26,7 @@
 #define RECORDS_A_MS  1220u /* of which half a ring has to hold a pause */
 
 struct top_source {
+	struct live_options live_opts;
 	struct live live;
 	struct lean *lean;
 	struct usage *usage;
@@ -133,7 +134,6 @@ static bool open_lean(struct top_source *source, const struct top_options *opts)
 /* Forks, execs and exits, and the process table from before them. */
 static bool open_live(struct top_source *source)
 {
-	const struct live_options opts = {.buffer = 0};
 	struct weir_stream_opts stream_opts = {
 		.sz = sizeof(stream_opts),
 		.on_event = on_event,
@@ -142,16 +142,18 @@ static bool open_live(struct top_source *source)
 	};
 
 	source->live.def = &top_command;
+	source->live.opts = &source->live_opts;
 	source->live.seeded = on_seed;
 	source->live.ctx = source;
-	if (!live__check(&source->live, &opts) || !live__open(&source->live, &stream_opts))
+	if (!live__check(&source->live, live__default_events(&source->live)) ||
+	    !live__open(&source->live, &stream_opts))
 		return false;
 	source->usage = usage__new(source->live.tasks, 0);
 	if (!source->usage) {
 		SAY("out of memory");
 		return false;
 	}
-	return live__attach(&source->live);
+	return live__attach(&source->live) && live__settle(&source->live);
 }
 
 /* Each CPU's first record is there when this has returned: so accounts begin without a gap. */

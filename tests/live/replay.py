@@ -150,6 +150,17 @@ class Selection(unittest.TestCase):
         self.assertIn("/nowhere", json.dumps(ours))
         self.assertEqual({line["result"] for line in ours if line["event"] == "syscall"}, {-2})
 
+    def test_descriptors(self):
+        """What was opened while it recorded has its name, also where only other calls are shown."""
+        cache = "/etc/ld.so.cache"
+        opened = sum(cache in json.dumps(line) for line in self.lines if line["event"] == "sys_enter")
+        status, out, said = live.run("replay", "-y", "-e", "sys:close", cls_capture(self))
+        self.assertEqual((status, opened > 0), (0, True), said)
+        self.assertEqual(out.count(f"close(fd: 3<{cache}>) = 0"), opened)
+        self.assertNotIn("openat", out)
+        ours, _ = replay("--pair", "-P", cache, "-e", "sys:close", cls_capture(self))
+        self.assertEqual([line["args"]["fd"] for line in ours], ["0x3"] * opened)
+
     def test_span(self):
         stamps = [int(line["ts"]) for line in self.lines]
         begin, end = stamps[len(stamps) // 3], stamps[2 * len(stamps) // 3]
