@@ -51,7 +51,7 @@ LACKING = "bullseye"  # its kernel lacks what weir needs
 SHORT = ("reserve", "fences", "hotplug")
 # How the time for loads is shared out; the others take what they take.
 SHARES = {"reserve": 3, "crowd": 2, "hotplug": 2, "memory": 2, "fences": 2}
-NAMES = ("programs", "json_lines") + tuple(SHARES)
+NAMES = ("json_lines",) + tuple(SHARES)
 
 MINUTES, SHORT_MINUTES = float(os.environ.get("MINUTES") or 20), 2
 LOAD_LEAST_S = 4
@@ -61,6 +61,7 @@ BESIDES_S = 25  # what a boot takes beside its load, until one was seen
 def full_plan():
     """A run for each kernel before the next one, so that what is ended early has something of all."""
     plan = [Run(LACKING, "none", "refused")]
+    plan += [Run(suite, "full", "programs") for suite in SUITES]
     return plan + [Run(suite, preempt, name) for name in NAMES
                    for suite in SUITES for preempt in ("full", "none")]
 
@@ -368,8 +369,12 @@ def report(torture):
           f"{again} boots again after an oops of the emulator's; {torture.clock.took_s() / 60:.1f} minutes; "
           f"{CPUS} emulated CPUs on {len(os.sched_getaffinity(0))}, host Linux {platform.release()}, load "
           f"average {os.getloadavg()[2]:.1f}.")
+
+
+def keep(torture):
+    """For bench/report.py."""
     with open(os.path.join(torture.folder, "rows.json"), "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
+        json.dump(torture.rows, file, indent=1)
 
 
 def on_sigterm(signum, frame):
@@ -406,6 +411,8 @@ def main():
         stopped = True
         print("torture: stopped")
     report(torture)
+    if not (stopped or args.only or args.short):
+        keep(torture)
     sys.exit(130 if stopped else bool(any(row["wrong"] for row in torture.rows) or not torture.rows))
 
 
