@@ -17,6 +17,12 @@ const volatile bool weir_lean_counts = false; /* records are struct weir_lean_co
 /* Goes up with each CPU that comes or goes. */
 __u64 weir_lean_hotplugs = 0;
 
+/* Holds nothing that is read: what is put into it wakes the reader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} weir_lean_bell SEC(".maps");
+
 #define COUNTER(name)                                        \
 	struct {                                             \
 		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
@@ -71,6 +77,8 @@ static __always_inline int record_switch(bool preempt, const struct task_struct 
 	if (weir_lean_counts)
 		add_counts(lean);
 	weir_lane_publish(lane);
+	if (weir_lane_fills_up(lane))
+		bpf_ringbuf_output(&weir_lean_bell, &cpu, sizeof(cpu), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

@@ -291,20 +291,25 @@ static bool is_enough(const struct top *t)
 	return stop__requested || (t->opts.count && t->shown >= t->opts.count);
 }
 
-/* false: the user has had enough. */
+/* Or until there is something to do. false: the user has had enough. */
 static bool wait_for(struct top *t, uint64_t until_ns)
 {
-	uint64_t now = now_ns();
-	unsigned ms = top_source__pause_ms(t->source);
+	struct pollfd fds[1 + TOP_WAKE_FDS] = {{.fd = t->screen ? STDIN_FILENO : -1}};
+	uint64_t now = now_ns(), ns = until_ns > now ? until_ns - now : 0;
+	struct timespec timeout = {
+		.tv_sec = (time_t)(ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(ns % NSEC_PER_SEC),
+	};
+	int wake_fds[TOP_WAKE_FDS];
 
-	if (until_ns <= now)
-		return true;
-	if ((until_ns - now) / 1000000 < ms)
-		ms = (unsigned)((until_ns - now + 999999) / 1000000);
-	if (t->screen)
-		return top_screen__wait(t->screen, ms);
-	poll(NULL, 0, (int)ms);
-	return true;
+	top_source__wake_fds(t->source, wake_fds);
+	for (int i = 0; i < TOP_WAKE_FDS; i++)
+		fds[1 + i].fd = wake_fds[i];
+	for (int i = 0; i < 1 + TOP_WAKE_FDS; i++)
+		fds[i].events = POLLIN;
+	if (ppoll(fds, 1 + TOP_WAKE_FDS, &timeout, NULL) < 0)
+		fds[0].revents = 0;
+	return !t->screen || top_screen__keys(t->screen, fds[0].revents);
 }
 
 /* From the plan, not from now: intervals don't grow. One that was late takes half of the next at most. */

@@ -72,25 +72,35 @@ struct top_account {
 #define TOP_CMDLINE_MAX 1024
 struct top_cmdline {
 	size_t len;
-	char bytes[TOP_CMDLINE_MAX];
+	char bytes[];
 };
 
-/* Those of processes that were asked for while they ran. */
-struct top_cmdlines;
+/* What only /proc tells of a process. */
+struct top_proc {
+	uint64_t rss_bytes;	     /* 0: unknown, or nothing */
+	struct top_cmdline *cmdline; /* NULL: unknown, none, or nobody has asked */
+};
+
+/* Of processes that were asked for while they ran. */
+struct top_procs;
 
 /* NULL: no memory. */
-struct top_cmdlines *top_cmdlines__new(void);
-void top_cmdlines__free(struct top_cmdlines *cmdlines);
-/* Of a row in the interval that ends there. NULL: unknown, or none. Valid while that is the interval. */
-const struct top_cmdline *top_cmdlines__ask(struct top_cmdlines *cmdlines,
-					    const struct usage_row *row, uint64_t to_ns);
+struct top_procs *top_procs__new(void);
+void top_procs__free(struct top_procs *procs);
+/*
+ * Of a row's process, in the interval that ends there. time_ns: CPU time that it has had, or anything that
+ * differs when it has run. NULL: nothing is known. Valid while that is the interval.
+ */
+const struct top_proc *top_procs__ask(struct top_procs *procs, const struct usage_row *row,
+				      int64_t time_ns, bool cmdline, uint64_t to_ns);
+/* What a small file of a process's holds, with a NUL behind it; 0: it can't be read. */
+size_t top_procs__read(uint32_t pid, const char *name, char *out, size_t size);
 
 /* One line: a group, with what is asked of the kernel for it. */
 struct top_line {
 	struct usage_group *group;
-	uint64_t rss_bytes;		   /* 0: unknown, or nothing */
-	const struct top_cmdline *cmdline; /* NULL: unknown, or none */
-	uint32_t depth;			   /* in the tree */
+	const struct top_proc *proc; /* NULL: nothing is known, or it was not asked for */
+	uint32_t depth;		     /* in the tree */
 };
 
 /* An interval, ready to be shown. */
@@ -103,16 +113,13 @@ struct top_table {
 	size_t count, room;
 	size_t nobodys; /* of these, in front: idle time and gaps, if they are shown at all */
 	size_t processes, threads, exited;
-	struct top_cmdlines *cmdlines; /* NULL: names are enough */
-	bool live;		       /* of this machine, now: /proc knows more */
+	struct top_procs *procs; /* NULL: nobody was asked for yet */
+	bool live;		 /* of this machine, now: /proc knows more */
 };
 
 /* Lines of the snapshot, as the view has them. 0 or -ENOMEM. */
 int top_table__fill(struct top_table *table, const struct top_view *view);
 void top_table__free(struct top_table *table);
-
-/* What a small file of a process's holds, with a NUL behind it; 0: it can't be read. */
-size_t top_table__read_proc(uint32_t pid, const char *name, char *out, size_t size);
 
 /* Lines up to the `rows`th that is somebody's; 0: all. */
 static inline size_t top_table__first(const struct top_table *table, uint64_t rows)
@@ -124,7 +131,8 @@ static inline size_t top_table__first(const struct top_table *table, uint64_t ro
  * Of those lines that are about to be shown what only /proc knows: RSS, command lines, and names that no event
  * has told.
  */
-void top_table__ask(struct top_table *table, size_t first, size_t count);
+void top_table__ask(struct top_table *table, const struct top_view *view, size_t first,
+		    size_t count);
 
 static inline uint64_t top_table__interval_ns(const struct top_table *table)
 {
@@ -172,8 +180,9 @@ void top_source__account(struct top_source *source, struct top_account *out);
 int top_source__close(struct top_source *source);
 void top_source__free(struct top_source *source);
 
-/* How long it can sleep. */
-unsigned top_source__pause_ms(const struct top_source *source);
+/* One of them is readable when it wants to be read. */
+#define TOP_WAKE_FDS 2
+void top_source__wake_fds(const struct top_source *source, int fds[TOP_WAKE_FDS]);
 
 /* An interval of a capture. Other than 0 ends it; -ECANCELED: in good order. */
 typedef int (*top_interval_fn)(void *ctx, const struct usage_snapshot *snapshot,
@@ -194,8 +203,8 @@ struct top_screen;
 
 /* Takes the terminal. NULL: it can't be used, and why was said. */
 struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color);
-/* Waits for keys, at most that long. false: the user has had enough. */
-bool top_screen__wait(struct top_screen *screen, unsigned ms);
+/* Keys that came; `revents` is what poll(2) said of standard input. false: the user has had enough. */
+bool top_screen__keys(struct top_screen *screen, short revents);
 /* Is an interval wanted at all? Not while frozen. */
 bool top_screen__is_frozen(const struct top_screen *screen);
 void top_screen__show(struct top_screen *screen, struct top_table *table);

@@ -54,7 +54,7 @@ int top_batch__report(struct out *out, struct top_table *table, const struct top
 	size_t count = top_table__first(table, max_rows);
 	char line[TOP_LINE_MAX];
 
-	top_table__ask(table, 0, count);
+	top_table__ask(table, view, 0, count);
 	if (!first)
 		out__char(out, '\n');
 	for (int i = 0; i < TOP_HEAD_LINES; i++) {

@@ -181,8 +181,8 @@ static void row_name(const struct row *row, char *out, size_t size)
 		snprintf(out, size, "[gap]");
 	else if (usage->kind == USAGE_GONE)
 		snprintf(out, size, "[others, gone]");
-	else if (row->view->cmdline && row->line->cmdline)
-		put_cmdline(out, size, row->line->cmdline);
+	else if (row->view->cmdline && row->line->proc && row->line->proc->cmdline)
+		put_cmdline(out, size, row->line->proc->cmdline);
 	else if (row->view->by == USAGE_BY_CGROUP)
 		put_path(out, size, usage->cgroup, "(no cgroup known)");
 	else if (row->view->by == USAGE_BY_CONTAINER)
@@ -312,8 +312,8 @@ static void cell_max(const struct row *row, char *out, size_t size)
 
 static void cell_rss(const struct row *row, char *out, size_t size)
 {
-	if (row->line->rss_bytes)
-		put_bytes(out, size, row->line->rss_bytes);
+	if (row->line->proc && row->line->proc->rss_bytes)
+		put_bytes(out, size, row->line->proc->rss_bytes);
 }
 
 /* Of slices that could not be counted nothing is known: what there is, is at least that. */

@@ -185,8 +185,8 @@ static void put_row(struct json *json, const struct top_line *line, const struct
 	member_text(json, "kind", kind_name(row->kind));
 	if (row->kind == USAGE_THREAD) {
 		put_names(json, row, view->by);
-		if (line->cmdline)
-			put_cmdline(json, line->cmdline);
+		if (line->proc && line->proc->cmdline)
+			put_cmdline(json, line->proc->cmdline);
 		if (view->by != USAGE_BY_CPU) {
 			member_text(json, "state", state_name(row->state));
 			member_u64(json, "threads", group->threads);
@@ -196,8 +196,8 @@ static void put_row(struct json *json, const struct top_line *line, const struct
 	}
 	put_counts(json, &row->now, view->counters);
 	put_delays(json, row->delays);
-	if (line->rss_bytes)
-		member_u64(json, "rss_bytes", line->rss_bytes);
+	if (line->proc && line->proc->rss_bytes)
+		member_u64(json, "rss_bytes", line->proc->rss_bytes);
 	begin(json, "total", '{');
 	put_counts(json, &row->total, view->counters);
 	end(json, '}');
@@ -256,7 +256,7 @@ int top_json__report(struct out *out, struct top_table *table, const struct top_
 	struct json json = {.out = out};
 	size_t count = top_table__first(table, max_rows);
 
-	top_table__ask(table, 0, count);
+	top_table__ask(table, view, 0, count);
 	begin(&json, NULL, '{');
 	put_wall(&json, (int64_t)snapshot->to_ns + table->account.wall_offset_ns);
 	member_stamp(&json, "begin", snapshot->begin_ns);

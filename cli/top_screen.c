@@ -312,7 +312,7 @@ static void draw_list(struct top_screen *screen, int y)
 	put(screen, y++, 0, titles, PAINT_TITLE);
 	keep_cursor_in_sight(screen);
 	rows = (size_t)list_rows(screen);
-	top_table__ask(screen->table, screen->first, rows);
+	top_table__ask(screen->table, screen->view, screen->first, rows);
 	for (size_t i = screen->first; i < screen->table->count && i < screen->first + rows; i++)
 		draw_row(screen, y++, i);
 }
@@ -385,7 +385,7 @@ static bool matches(const struct top_screen *screen, size_t at)
 	char text[TOP_LINE_MAX];
 
 	if (screen->view->cmdline)
-		top_table__ask(screen->table, at, 1);
+		top_table__ask(screen->table, screen->view, at, 1);
 	top_cells__line(screen->table, screen->view, &screen->table->lines[at], TOP_LINE_MAX - 1,
 			text);
 	return strstr(text, screen->search);
@@ -679,13 +679,12 @@ static bool on_key(struct top_screen *screen, int key)
 	return true;
 }
 
-bool top_screen__wait(struct top_screen *screen, unsigned ms)
+bool top_screen__keys(struct top_screen *screen, short revents)
 {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	int ready = poll(&in, 1, (int)ms), key;
 	bool any = false;
+	int key;
 
-	if (ready > 0 && in.revents & (POLLHUP | POLLERR | POLLNVAL))
+	if (revents & (POLLHUP | POLLERR | POLLNVAL))
 		return false;
 	/* Also when a signal came: that may have been a resize, which is a key here. */
 	while ((key = getch()) != ERR) {

@@ -15,23 +15,17 @@
 #include <unistd.h>
 
 /*
- * Rings of 131,072 records hold 214 ms of the fastest switching that was seen, 610,000 a second. While
- * little happens half of that is enough: a burst that begins right behind a poll still fits. With
- * smaller rings the pause is shorter, in the same measure; each look costs an idle machine some 100 us.
+ * Between two reports nobody waits for an event, and rings that fill up wake us. This often the table
+ * lets go of who has ended.
  */
-#define RING_RECORDS  131072u
-#define PAUSE_BUSY_MS 25
-#define PAUSE_IDLE_MS 100
-#define BUSY_RECORDS  2000
-#define RECORDS_A_MS  1220u /* of which half a ring has to hold a pause */
+#define PAUSE_NS 1000000000u
 
 struct top_source {
 	struct live_options live_opts;
 	struct live live;
 	struct lean *lean;
 	struct usage *usage;
-	uint32_t ring_records;
-	int records; /* of the last poll */
+	int stream_fd; /* asking for it makes it readable: once is enough */
 	bool closed;
 };
 
@@ -101,14 +95,14 @@ static const struct weir_lanes_reader lanes_reader = {
 
 /* ---- open and close --------------------------------------------------------------------------- */
 
-/* As many as fit into the share of a CPU; a power of two. */
+/* As many as fit into the share of a CPU; a power of two. 0: as many as the probe finds right. */
 static uint32_t ring_records(const struct top_options *opts)
 {
 	size_t bytes = opts->counters ? sizeof(struct weir_lean_counted) : sizeof(struct weir_lean);
 	uint64_t records = opts->buffer / bytes / (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!opts->buffer)
-		return RING_RECORDS;
+		return 0;
 	if (records < 64)
 		records = 64;
 	if (records > 1u << 24)
@@ -124,7 +118,6 @@ static bool open_lean(struct top_source *source, const struct top_options *opts)
 	};
 	char err[512];
 
-	source->ring_records = lean_opts.ring_records;
 	source->lean = lean__open(&lean_opts, err, sizeof(err));
 	if (!source->lean)
 		SAY("%s", err);
@@ -139,6 +132,7 @@ static bool open_live(struct top_source *source)
 		.on_event = on_event,
 		.on_watermark = on_watermark,
 		.ctx = source,
+		.poll_interval_ns = PAUSE_NS,
 	};
 
 	source->live.def = &top_command;
@@ -153,6 +147,7 @@ static bool open_live(struct top_source *source)
 		SAY("out of memory");
 		return false;
 	}
+	source->stream_fd = weir_stream__epoll_fd(source->live.stream);
 	return live__attach(&source->live) && live__settle(&source->live);
 }
 
@@ -215,17 +210,15 @@ int top_source__poll(struct top_source *source)
 
 	if (err < 0 && err != -EINTR)
 		return err;
-	source->records = lean__poll(source->lean, &lanes_reader, source);
+	err = lean__poll(source->lean, &lanes_reader, source);
 	usage__polled(source->usage);
-	return source->records < 0 && source->records != -EINTR ? source->records : 0;
+	return err < 0 && err != -EINTR ? err : 0;
 }
 
-unsigned top_source__pause_ms(const struct top_source *source)
+void top_source__wake_fds(const struct top_source *source, int fds[TOP_WAKE_FDS])
 {
-	unsigned most_ms = source->ring_records / RECORDS_A_MS + 1;
-	unsigned pause_ms = source->records >= BUSY_RECORDS ? PAUSE_BUSY_MS : PAUSE_IDLE_MS;
-
-	return pause_ms < most_ms ? pause_ms : most_ms;
+	fds[0] = source->stream_fd;
+	fds[1] = lean__wake_fd(source->lean);
 }
 
 const struct usage_snapshot *top_source__take(struct top_source *source)

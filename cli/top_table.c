@@ -168,7 +168,7 @@ static int64_t sort_value(const struct top_line *line, enum top_sort sort)
 	case TOP_SORT_MAX:
 		return row->delays ? (int64_t)row->delays->max_ns : 0;
 	case TOP_SORT_RSS:
-		return (int64_t)line->rss_bytes;
+		return line->proc ? (int64_t)line->proc->rss_bytes : 0;
 	case TOP_SORT_CYCLES:
 		return (int64_t)now->counter[WEIR_LEAN_CYCLES];
 	case TOP_SORT_IPC:
@@ -352,9 +352,9 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 	int err = usage__group(&table->groups, table->snapshot, view->by, wants, view);
 
 	table->count = table->nobodys = 0;
-	if (!err && view->cmdline && table->live && !table->cmdlines) {
-		table->cmdlines = top_cmdlines__new();
-		err = table->cmdlines ? 0 : -ENOMEM;
+	if (!err && table->live && !table->procs) {
+		table->procs = top_procs__new();
+		err = table->procs ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = make_room(table);
@@ -370,7 +370,7 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 	}
 	count_rows(table);
 	if (view->sort == TOP_SORT_RSS)
-		top_table__ask(table, 0, table->count);
+		top_table__ask(table, view, 0, table->count);
 	qsort_r(table->lines, table->count, sizeof(*table->lines), compare, (void *)view);
 	return view->tree && view->by == USAGE_BY_PROCESS ? sort_as_tree(table) : 0;
 }
@@ -378,38 +378,10 @@ int top_table__fill(struct top_table *table, const struct top_view *view)
 void top_table__free(struct top_table *table)
 {
 	usage__free_groups(&table->groups);
-	top_cmdlines__free(table->cmdlines);
+	top_procs__free(table->procs);
 	free(table->lines);
 	table->lines = NULL;
 	table->count = table->room = 0;
-}
-
-size_t top_table__read_proc(uint32_t pid, const char *name, char *out, size_t size)
-{
-	char path[40];
-	ssize_t len = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		len = read(fd, out, size - 1);
-		close(fd);
-	}
-	len = len > 0 ? len : 0;
-	out[len] = '\0';
-	return (size_t)len;
-}
-
-static uint64_t rss_of(uint32_t pid)
-{
-	unsigned long size, resident = 0;
-	char text[128];
-
-	top_table__read_proc(pid, "statm", text, sizeof(text));
-	if (sscanf(text, "%lu %lu", &size, &resident) != 2)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Threads of the kernel have no memory of their own. */
@@ -418,32 +390,37 @@ static bool has_memory(const struct usage_row *row)
 	return row->pid != KTHREADD && row->ppid != KTHREADD;
 }
 
+/* Of a thread's process: whether its other threads have run is not told there. As if they had. */
+static int64_t time_of(const struct usage_row *row, const struct top_view *view, uint64_t to_ns)
+{
+	return view->by == USAGE_BY_THREAD ? (int64_t)to_ns : row->total.time_ns;
+}
+
 /* Nobody has told who that is. */
 static void ask_name(struct usage_row *row)
 {
 	char text[WEIR_COMM_LEN + 1];
 
-	top_table__read_proc(row->tid, "comm", text, sizeof(text));
+	top_procs__read(row->tid, "comm", text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	snprintf(row->comm, sizeof(row->comm), "%.*s", WEIR_COMM_LEN - 1, text);
 }
 
-void top_table__ask(struct top_table *table, size_t first, size_t count)
+void top_table__ask(struct top_table *table, const struct top_view *view, size_t first,
+		    size_t count)
 {
+	uint64_t to_ns = table->snapshot->to_ns;
+
 	for (size_t i = first; table->live && i < table->count && i - first < count; i++) {
 		struct top_line *line = &table->lines[i];
 		struct usage_row *row = &line->group->row;
 
 		if (row->kind != USAGE_THREAD || !row->pid)
 			continue;
-		if (table->cmdlines && has_memory(row))
-			line->cmdline = top_cmdlines__ask(table->cmdlines, row,
-							  table->snapshot->to_ns);
-		if (row->state == USAGE_EXITED)
-			continue;
-		if (!row->name[0] && !row->comm[0])
+		if (has_memory(row))
+			line->proc = top_procs__ask(table->procs, row, time_of(row, view, to_ns),
+						    view->cmdline, to_ns);
+		if (row->state != USAGE_EXITED && !row->name[0] && !row->comm[0])
 			ask_name(row);
-		if (!line->rss_bytes && has_memory(row))
-			line->rss_bytes = rss_of(row->pid);
 	}
 }

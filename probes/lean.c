@@ -19,12 +19,13 @@
 #include "lean.skel.h"
 #include "probes/loaded.h"
 
-#define RING_RECORDS 65536
+#define RING_RECORDS 131072
 
 struct lean {
 	struct lean_bpf *skel;
 	struct weir_lanes *lanes;
 	struct bpf_link *switches, *hotplug;
+	struct ring_buffer *bell;
 	uint32_t nr_cpus;
 	uint32_t ring_records;
 	bool raw;
@@ -142,6 +143,19 @@ static int open_lanes(struct lean *lean)
 	return lean->lanes ? 0 : -errno;
 }
 
+/* That it has rung is all that it says. */
+static int on_bell(void *ctx, void *data, size_t size)
+{
+	return 0;
+}
+
+static int open_bell(struct lean *lean)
+{
+	lean->bell = ring_buffer__new(bpf_map__fd(lean->skel->maps.weir_lean_bell), on_bell, NULL,
+				      NULL);
+	return lean->bell ? 0 : -errno;
+}
+
 static bool has_lane(const struct lean *lean, uint32_t cpu)
 {
 	struct weir_lane_account account;
@@ -245,6 +259,8 @@ static int prepare(struct lean *lean, const struct lean_opts *opts, struct refus
 	if (!error)
 		error = alloc_events(lean);
 	if (!error)
+		error = open_bell(lean);
+	if (!error)
 		error = open_lanes(lean);
 	if (!error)
 		error = weir_lanes__grow(lean->lanes);
@@ -337,7 +353,16 @@ int lean__poll(struct lean *lean, const struct weir_lanes_reader *reader, void *
 {
 	int err = catch_up_with_hotplug(lean);
 
-	return err ? err : weir_lanes__poll(lean->lanes, reader, ctx);
+	if (err)
+		return err;
+	/* First: what rings from here on may be of records that this poll does not see. */
+	ring_buffer__consume(lean->bell);
+	return weir_lanes__poll(lean->lanes, reader, ctx);
+}
+
+int lean__wake_fd(const struct lean *lean)
+{
+	return bpf_map__fd(lean->skel->maps.weir_lean_bell);
 }
 
 static void unlink_programs(struct lean *lean)
@@ -360,6 +385,7 @@ void lean__free(struct lean *lean)
 	unlink_programs(lean);
 	close_events(lean);
 	free(lean->event_fds);
+	ring_buffer__free(lean->bell);
 	weir_lanes__free(lean->lanes);
 	lean_bpf__destroy(lean->skel);
 	free(lean);

@@ -21,9 +21,8 @@ struct lean_event {
 
 struct lean_opts {
 	/*
-	 * Of each CPU's ring: a power of two; 0: 65,536, of 40 bytes each. At 610,000 switches a second,
-	 * which two processes at a pipe make, that is 107 ms: twice the 50 ms after which the rings are
-	 * to be read again.
+	 * Of each CPU's ring: a power of two; 0: 131,072, of 40 bytes each. At 610,000 switches a second,
+	 * which two processes at a pipe make, that is 214 ms, and 160 from the wake-up on.
 	 */
 	uint32_t ring_records;
 	/* Records are struct weir_lean_counted: hardware counters, or these events in their place. */
@@ -43,10 +42,12 @@ int lean__attach(struct lean *lean, char *err, size_t err_len);
 
 /*
  * Tell the reader all that there is. CPUs that have come online get their lane; then the counters begin
- * again at 0. Returns the number of records, or a negative errno. Never sleeps: call it every 50 ms, or
- * more rarely with larger rings.
+ * again at 0. Returns the number of records, or a negative errno. Never sleeps.
  */
 int lean__poll(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);
+
+/* Readable from when a ring is a quarter full until the next poll. Owned by `lean`. */
+int lean__wake_fd(const struct lean *lean);
 
 /* No switch is recorded after this. Tells what was, to the last; waits for a grace period. */
 int lean__detach(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -730,6 +731,31 @@ static void counters_are_read_at_each_switch(void **state)
 	assert_true(steps + told->count / 10 >= told->count);
 }
 
+/* Whoever sleeps on it is woken once the ring is a quarter full, and again after each poll. */
+static void a_ring_that_fills_up_wakes(void **state)
+{
+	const struct lean_opts opts = {.ring_records = 4096};
+	const struct lane_told *told = &t.lanes[last_cpu()];
+	struct pollfd bell = {.events = POLLIN};
+
+	open_lean(&opts);
+	bell.fd = lean__wake_fd(t.lean);
+	for (int i = 0; i < 2; i++) {
+		size_t before = told->count;
+		pid_t pid = start(ping_pong_1000);
+		struct rusage usage;
+
+		assert_int_equal(poll(&bell, 1, -1), 1);
+		while (!ended(pid, &usage))
+			usleep(1000);
+		poll_once();
+		assert_true(told->count - before >= opts.ring_records / 4);
+		while (poll(&bell, 1, 0))
+			poll_once();
+	}
+	close_lean();
+}
+
 /* Where there are no counters that is said; where there are, they count. */
 static void hardware_counts_or_is_missed(void **state)
 {
@@ -845,6 +871,7 @@ int main(void)
 		CASE(raw_thread_execs_are_renames),
 		CASE(loss_is_counted_exactly),
 		CASE(the_default_ring_is_large_enough),
+		CASE(a_ring_that_fills_up_wakes),
 		CASE(a_cpu_that_goes_is_away),
 		CASE(a_cpu_that_comes_gets_a_lane),
 		CASE(counters_are_read_at_each_switch),
