@@ -12,23 +12,39 @@
 
 #define SOURCE "map"
 
-#define STAMP_MAX (1u << 16)
+#define RECORD_MAX (1u << 16)
 
 /* ---- the word --------------------------------------------------------------------------------- */
 
-static bool parse_stamp(const struct command_def *command, const char *value, struct map *map)
+static bool parse_bytes(const char *value, uint32_t *bytes)
 {
-	unsigned long offset;
+	unsigned long number;
 	char *end;
 
-	offset = strtoul(value, &end, 0);
-	if (*value < '0' || *value > '9' || *end || offset > STAMP_MAX) {
+	number = strtoul(value, &end, 0);
+	*bytes = (uint32_t)number;
+	return *value >= '0' && *value <= '9' && !*end && number <= RECORD_MAX;
+}
+
+static bool parse_stamp(const struct command_def *command, const char *value, struct map *map)
+{
+	uint32_t offset;
+
+	if (!parse_bytes(value, &offset)) {
 		say(command, "--map %s: stamp= takes an offset in bytes, not '%s'", map->word,
 		    value);
 		return false;
 	}
-	map->stamp = (int64_t)offset;
+	map->stamp = offset;
 	return true;
+}
+
+static bool parse_len(const struct command_def *command, const char *value, struct map *map)
+{
+	if (parse_bytes(value, &map->len) && map->len)
+		return true;
+	say(command, "--map %s: len= takes the bytes of a record, not '%s'", map->word, value);
+	return false;
 }
 
 static bool parse_clock(const struct command_def *command, const char *value, struct map *map)
@@ -61,6 +77,8 @@ static bool parse(const struct command_def *command, const char *word, struct ma
 			fine = parse_stamp(command, colon + 7, map);
 		else if (!strncmp(colon, ":clock=", 7))
 			fine = parse_clock(command, colon + 7, map);
+		else if (!strncmp(colon, ":len=", 5))
+			fine = parse_len(command, colon + 5, map);
 		else
 			break;
 		if (!fine)
@@ -109,6 +127,13 @@ static bool take_kind(const struct command_def *command, const struct bpf_map_in
 		    "--map: %s is a map of type %u: only a PERF_EVENT_ARRAY (4) or a RINGBUF (27) "
 		    "has records to show",
 		    map->path, info->type);
+		return false;
+	}
+	if (!map->is_array && map->len) {
+		say(command,
+		    "--map %s: a ring buffer's records have their length with them; len= is for a "
+		    "perf event array",
+		    map->word);
 		return false;
 	}
 	if (map->is_array || map->stamp >= 0)
@@ -177,6 +202,7 @@ static int add_array(const struct map *map, const char *name, struct weir_stream
 		.map_fd = map->fd,
 		.name = name,
 		.ring_bytes = ring_bytes,
+		.payload_len = map->len,
 		.stamp_offset = (int32_t)map->stamp,
 		.clock = map->clock,
 		.err = err,

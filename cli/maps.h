@@ -24,6 +24,7 @@ struct map {
 	int fd;
 	bool is_array; /* of perf events; else a ring buffer */
 	int64_t stamp; /* where its records have theirs; -1: nobody has said */
+	uint32_t len;  /* of each record; 0: nobody has said */
 	enum weir_clock_id clock;
 	char name[sizeof("map:") + BPF_OBJ_NAME_LEN]; /* of the event */
 };
@@ -33,7 +34,10 @@ struct maps {
 	unsigned count;
 };
 
-/* PIN[:stamp=OFFSET][:clock=NAME], each. false: one means nothing or is no such map, and that was said. */
+/*
+ * PIN[:stamp=OFFSET][:clock=NAME][:len=BYTES], each. false: one means nothing or is no such map,
+ * and that was said.
+ */
 bool maps__open(const struct command_def *command, const struct option_list *words,
 		struct maps *maps);
 void maps__close(struct maps *maps);

@@ -15,7 +15,7 @@ static const struct option_def trace_options[] = {
 	{0, "filter", OPTION_STRING, AT(tracepoint_filter), "EXPR",
 	 "of these tracepoints, only where EXPR holds for their fields, as\n"
 	 "the kernel has it: 'nr_sector > 8 && rwbs ~ \"*W*\"'"},
-	{0, "map", OPTION_LIST, AT(maps), "PIN[:stamp=OFFSET][:clock=NAME]",
+	{0, "map", OPTION_LIST, AT(maps), "PIN[:stamp=OFFSET][:clock=NAME][:len=BYTES]",
 	 "show the records of another program's pinned perf event array or\n"
 	 "ring buffer, as bytes; a ring buffer's have their stamp at OFFSET"},
 	OPTION_PART(live__process_options, AT(live)),

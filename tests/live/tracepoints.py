@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -300,11 +301,11 @@ class Maps(unittest.TestCase):
     COUNT = 500
 
     @contextlib.contextmanager
-    def pinned(self, kind):
+    def pinned(self, kind, count=COUNT):
         """A program whose map is pinned; yields (load, pin)."""
         pin = os.path.join(BPFFS, f"weir-test-{os.getpid()}")
         try:
-            with live.Load("pinned", kind, self.COUNT, pin) as load:
+            with live.Load("pinned", kind, count, pin) as load:
                 yield load, pin
         finally:
             with contextlib.suppress(FileNotFoundError):
@@ -336,6 +337,33 @@ class Maps(unittest.TestCase):
         self.assertTrue(all(self.stamp(line) <= int(line["ts"]) for line in lines))
         lines = self.shown("array", suffix=":stamp=4:clock=monotonic")
         self.assertTrue(all(self.stamp(line) == int(line["ts"]) for line in lines))
+
+        lines = self.shown("array", suffix=":len=20")
+        self.assertEqual({line["len"] for line in lines}, {20})
+
+    def test_array_that_is_full(self):
+        """What found no room is a gap of its ring's, behind the last record that did, with its number."""
+        with self.pinned("array", 20000) as (load, pin):
+            with live.Trace("--map", pin, "--buffer", "128k") as trace:
+                trace.signal(signal.SIGSTOP)
+                (sent,), = load.run()["sent"]
+                trace.signal(signal.SIGCONT)
+                self.assertEqual(trace.stop(), 0)
+                ledger = assert_whole(self, trace, ["reserve_failed"])
+                lines, last, lost = 0, {}, 0
+                for line in trace.lines():
+                    if not line.get("source", "").startswith("map"):
+                        continue  # weir's own rings are full of others' forks
+                    if line["event"] == "gap":
+                        self.assertEqual(line["cause"], "reserve_failed")
+                        self.assertEqual(line["from"], last[line["source"]])
+                        lost += line["lost"]
+                    else:
+                        lines += 1
+                        last[line["source"]] = line["ts"]
+        self.assertGreater(lost, 0)
+        self.assertEqual(lines + lost, sent)
+        self.assertEqual(lost, sum(live.lost(source) for source in outside(ledger)))
 
     def test_ring(self):
         # Nobody counts what has found no room there.
@@ -383,6 +411,8 @@ class Maps(unittest.TestCase):
             self.refused(pin, rf"--map {pin}:stamp=OFFSET")
             self.refused(pin + ":stamp=x", "takes an offset in bytes, not 'x'")
             self.refused(pin + ":stamp=4:clock=sun", "no clock 'sun'")
+            self.refused(pin + ":len=0", "takes the bytes of a record, not '0'")
+            self.refused(pin + ":stamp=4:len=20", "have their length with them")
             status, _, said = live.run("trace", "-d", 1, "--map", pin + ":stamp=4:clock=boottime")
             self.assertEqual(status, 1)
             self.assertRegex(said, "boottime.*monotonic|monotonic.*boottime")
