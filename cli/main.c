@@ -2,6 +2,7 @@
 /* main.c - `weir COMMAND ...`: finds the command and hands over. A new one is a file and a line. */
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "probes/nearest.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -38,13 +39,28 @@ static void print_usage(FILE *to)
 		"\n'weir COMMAND --help' explains one. 'weir --version' tells which this is.\n");
 }
 
+static int unknown(const char *word)
+{
+	struct nearest nearest = nearest__to(word);
+	const char *name = NULL;
+
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (nearest__is(&nearest, commands[i].name))
+			name = commands[i].name;
+	if (name)
+		fprintf(stderr, "weir: there is no command '%s'; did you mean '%s'?\n", word, name);
+	else
+		fprintf(stderr, "weir: there is no command '%s'\n", word);
+	fprintf(stderr, "Try 'weir --help'.\n");
+	return EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[0], commands[i].name))
 			return commands[i].run(argc, argv);
-	fprintf(stderr, "weir: there is no command '%s'\nTry 'weir --help'.\n", argv[0]);
-	return EXIT_USAGE;
+	return unknown(argv[0]);
 }
 
 static int help(int argc, char **argv)

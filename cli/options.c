@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/options.h"
 
+#include "probes/nearest.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
@@ -270,14 +272,39 @@ static const char *written(char **argv, char *buf, size_t len)
 	return buf;
 }
 
-static void say_unknown(const struct command_def *command, const char *word)
+static const char *hint_of(const struct command_def *command, const char *word)
 {
 	const struct option_hint *hint = command->hints;
 
 	while (hint && hint->letter && (word[0] != '-' || word[1] != hint->letter || word[2]))
 		hint++;
-	if (hint && hint->letter)
-		say(command, "there is no option %s: %s", word, hint->text);
+	return hint && hint->letter ? hint->text : NULL;
+}
+
+/* The name that a long option of this spelling was meant to have; NULL: there is none like it. */
+static const char *nearest_name(const struct rows *rows, char *word)
+{
+	struct nearest nearest;
+	const char *name = NULL;
+
+	if (strncmp(word, "--", 2) != 0)
+		return NULL;
+	word[strcspn(word, "=")] = '\0';
+	nearest = nearest__to(word + 2);
+	for (unsigned i = 0; i < rows->count; i++)
+		if (nearest__is(&nearest, rows->at[i].name))
+			name = rows->at[i].name;
+	return name;
+}
+
+static void say_unknown(const struct command_def *command, const struct rows *rows, char *word)
+{
+	const char *hint = hint_of(command, word), *name = nearest_name(rows, word);
+
+	if (hint)
+		say(command, "there is no option %s: %s", word, hint);
+	else if (name)
+		say(command, "there is no option %s; did you mean --%s?", word, name);
 	else
 		say(command, "there is no option %s", word);
 }
@@ -308,7 +335,7 @@ int options__parse(const struct command_def *command, int argc, char **argv, voi
 			if (value == ':')
 				say(command, "%s needs a value", word);
 			else
-				say_unknown(command, word);
+				say_unknown(command, &rows, word);
 			return usage(command, status);
 		}
 		o = by_value(&rows, value);

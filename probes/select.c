@@ -14,6 +14,7 @@
 
 #include "probes/classes.h"
 #include "probes/fields.h"
+#include "probes/nearest.h"
 #include "probes/syscalls.h"
 
 #define NAME_LEN_MAX 40 /* longer words are like no name */
@@ -198,92 +199,56 @@ int probes__list(probes_list_fn fn, void *ctx)
 	return err ? err : list_calls(fn, ctx);
 }
 
-/* How many letters to insert, leave out or replace to get from one word to the other. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_LEN_MAX + 1], len_a = strlen(a), len_b = strlen(b);
-
-	if (len_a > NAME_LEN_MAX || len_b > NAME_LEN_MAX)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= len_b; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= len_a; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= len_b; j++) {
-			size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-			size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-
-			diagonal = row[j];
-			row[j] = replace < shift ? replace : shift;
-		}
-	}
-	return row[len_b];
-}
-
 /* The known name that looks most like what the user wrote. */
-struct nearest {
+struct known {
 	const char *group; /* look in this one only; NULL: in all */
-	const char *word;
-	size_t distance; /* of the best so far: it has to be less than this */
+	struct nearest nearest;
 	char best[2 * NAME_LEN_MAX];
 };
-
-/* One letter in three may be wrong: more is a guess. */
-static size_t too_far(const char *word)
-{
-	return strlen(word) / 3 + 1;
-}
 
 static void spell(char *out, size_t len, const char *group, const char *event)
 {
 	snprintf(out, len, "%s%s%s", group, event ? ":" : "", event ? event : "");
 }
 
-static void compare(struct nearest *nearest, const char *group, const char *event)
+static void compare(struct known *known, const char *group, const char *event)
 {
-	size_t d = distance(nearest->word, event ? event : group);
-
-	if (d >= nearest->distance)
-		return;
-	nearest->distance = d;
-	spell(nearest->best, sizeof(nearest->best), group, event);
+	if (nearest__is(&known->nearest, event ? event : group))
+		spell(known->best, sizeof(known->best), group, event);
 }
 
 static int compare_item(void *ctx, const struct probes_item *item)
 {
-	struct nearest *nearest = ctx;
+	struct known *known = ctx;
 
-	if (nearest->group && strcmp(nearest->group, item->group) != 0)
+	if (known->group && strcmp(known->group, item->group) != 0)
 		return 0;
-	compare(nearest, item->group, item->event);
+	compare(known, item->group, item->event);
 	if (item->also)
-		compare(nearest, item->group, item->also);
+		compare(known, item->group, item->also);
 	return 0;
 }
 
-static void compare_groups(struct nearest *nearest)
+static void compare_groups(struct known *known)
 {
 	for (unsigned int group = WEIR_GROUP_NONE + 1; group < WEIR_GROUPS; group++)
-		compare(nearest, fields__group_name(group), NULL);
+		compare(known, fields__group_name(group), NULL);
 }
 
 static int explain(const char *group, const char *name, char *err, size_t err_len)
 {
-	struct nearest nearest = {.word = name ? name : group};
+	struct known known = {.nearest = nearest__to(name ? name : group)};
 	char wanted[2 * NAME_LEN_MAX];
 
-	nearest.distance = too_far(nearest.word);
 	if (find_group(group) != WEIR_GROUP_NONE)
-		nearest.group = group;
+		known.group = group;
 	else if (!name)
-		compare_groups(&nearest);
-	probes__list(compare_item, &nearest);
+		compare_groups(&known);
+	probes__list(compare_item, &known);
 	spell(wanted, sizeof(wanted), group, name);
-	if (nearest.best[0])
+	if (known.best[0])
 		snprintf(err, err_len, "no event is called '%s'; did you mean '%s'?", wanted,
-			 nearest.best);
+			 known.best);
 	else
 		snprintf(err, err_len, "no event is called '%s'", wanted);
 	return -ENOENT;

@@ -94,7 +94,11 @@ class Help(Case):
 
     def test_wrong_usage(self):
         self.wrong("there is no option --bogus", "--bogus")
+        for word, meant in (("tarce", "; did you mean 'trace'?"), ("frobnicate", "")):
+            self.assertEqual(live.run(word), (2, "", f"weir: there is no command '{word}'{meant}\n"
+                                              "Try 'weir --help'.\n"))
         self.wrong("there is no option -q", "-q")
+        self.wrong("there is no option --evnets; did you mean --events?", "--evnets=sys")
         self.wrong("there is no option -s: see --string-limit", "-s", "99")
         self.wrong("(children are always followed)", "-f", "ls")
         self.wrong("did you mean %file?", "-e", "file")

@@ -147,6 +147,7 @@ static void test_unknown_names(void **state)
 		{"sys", "opnat", "no event is called 'sys:opnat'; did you mean 'sys:openat'?"},
 		{"sys", "zzzzzzzz", "no event is called 'sys:zzzzzzzz'"},
 		{"sys", "", "no event is called 'sys:'"},
+		{"sys", "raed", "no event is called 'sys:raed'; did you mean 'sys:read'?"},
 		{"proces", NULL, "no event is called 'proces'; did you mean 'process'?"},
 		{"openat", NULL, "no event is called 'openat'; did you mean 'sys:openat'?"},
 		{"exec", NULL, "no event is called 'exec'; did you mean 'process:exec'?"},
