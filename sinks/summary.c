@@ -16,9 +16,11 @@
 
 #include <string.h>
 
+/* So that names of 19 letters fit into 80 columns. */
+#define SHARE_WIDTH  5 /* 100.0 */
 #define CALLS_WIDTH  8
 #define ERRORS_WIDTH 7
-#define TIME_WIDTH   9 /* 999.9ms, and a gap; so that names of 19 letters fit into 80 columns */
+#define TIME_WIDTH   8 /* 999.9ms, and a gap */
 #define TIME_DIGITS  4
 
 /* ---- text ------------------------------------------------------------------------------------- */
@@ -30,16 +32,23 @@ static void right(struct out *out, const char *text, size_t len, size_t width)
 	out__bytes(out, text, len);
 }
 
+/* Not the first of its line: what is too long for it still has a gap before it. */
+static void cell(struct out *out, const char *text, size_t len, size_t width)
+{
+	out__char(out, ' ');
+	right(out, text, len, width - 1);
+}
+
 static void word(struct out *out, const char *text, size_t width)
 {
-	right(out, text, strlen(text), width);
+	cell(out, text, strlen(text), width);
 }
 
 static void number(struct out *out, uint64_t n, size_t width)
 {
 	char text[PUT_U64_MAX];
 
-	right(out, text, (size_t)(put_u64(text, n) - text), width);
+	cell(out, text, (size_t)(put_u64(text, n) - text), width);
 }
 
 /* 1.234s, 12.34ms, 123.4us: as many digits behind the point as there is room for. */
@@ -66,9 +75,25 @@ static void time(struct out *out, uint64_t ns, bool known)
 	char text[TEXT_DURATION_MAX];
 
 	if (known)
-		right(out, text, (size_t)(put_short_duration(text, ns) - text), TIME_WIDTH);
+		cell(out, text, (size_t)(put_short_duration(text, ns) - text), TIME_WIDTH);
 	else
 		word(out, "-", TIME_WIDTH);
+}
+
+/* Of all time, in per cent. */
+static void share(struct out *out, uint64_t ns, uint64_t all_ns, bool known)
+{
+	uint64_t tenths = all_ns ? (uint64_t)(1000.0 * (double)ns / (double)all_ns + 0.5) : 0;
+	char text[PUT_U64_MAX + 2], *end;
+
+	if (!known) {
+		right(out, "-", 1, SHARE_WIDTH);
+		return;
+	}
+	end = put_u64(text, tenths / 10);
+	*end++ = '.';
+	*end++ = (char)('0' + tenths % 10);
+	right(out, text, (size_t)(end - text), SHARE_WIDTH);
 }
 
 static void errors(struct out *out, uint64_t n)
@@ -83,6 +108,7 @@ static void errors(struct out *out, uint64_t n)
 static void head(struct out *out, const char *const *times, size_t nr_times, const char *name)
 {
 	text__paint(out, TEXT_DIM);
+	right(out, "%time", 5, SHARE_WIDTH);
 	word(out, "calls", CALLS_WIDTH);
 	word(out, "errors", ERRORS_WIDTH);
 	for (size_t i = 0; i < nr_times; i++)
@@ -93,10 +119,11 @@ static void head(struct out *out, const char *const *times, size_t nr_times, con
 	out__char(out, '\n');
 }
 
-static void call_row(struct out *out, const struct sink_summary_call *row)
+static void call_row(struct out *out, const struct sink_summary_call *row, uint64_t all_ns)
 {
 	bool known = row->timed;
 
+	share(out, row->total_ns, all_ns, known);
 	number(out, row->calls, CALLS_WIDTH);
 	errors(out, row->errors);
 	time(out, row->total_ns, known);
@@ -111,8 +138,9 @@ static void call_row(struct out *out, const struct sink_summary_call *row)
 	out__char(out, '\n');
 }
 
-static void process_row(struct out *out, const struct sink_summary_process *row)
+static void process_row(struct out *out, const struct sink_summary_process *row, uint64_t all_ns)
 {
+	share(out, row->total_ns, all_ns, row->timed);
 	number(out, row->calls, CALLS_WIDTH);
 	errors(out, row->errors);
 	time(out, row->total_ns, row->timed);
@@ -133,7 +161,7 @@ static void beyond(struct out *out, size_t count, size_t max)
 	if (count <= max)
 		return;
 	text__paint(out, TEXT_DIM);
-	word(out, "...", CALLS_WIDTH);
+	word(out, "...", SHARE_WIDTH + CALLS_WIDTH);
 	out__str(out, " and ");
 	out__u64(out, count - max);
 	out__str(out, " more");
@@ -141,7 +169,7 @@ static void beyond(struct out *out, size_t count, size_t max)
 	out__char(out, '\n');
 }
 
-static void call_total(struct out *out, const struct sink_summary *summary)
+static struct sink_summary_call sum(const struct sink_summary *summary)
 {
 	struct sink_summary_call all = {0};
 
@@ -151,10 +179,16 @@ static void call_total(struct out *out, const struct sink_summary *summary)
 		all.timed += summary->calls[i].timed;
 		all.total_ns += summary->calls[i].total_ns;
 	}
-	number(out, all.calls, CALLS_WIDTH);
-	errors(out, all.errors);
-	time(out, all.total_ns, all.timed);
-	time(out, all.timed ? all.total_ns / all.timed : 0, all.timed);
+	return all;
+}
+
+static void call_total(struct out *out, const struct sink_summary_call *all)
+{
+	share(out, all->total_ns, all->total_ns, all->timed);
+	number(out, all->calls, CALLS_WIDTH);
+	errors(out, all->errors);
+	time(out, all->total_ns, all->timed);
+	time(out, all->timed ? all->total_ns / all->timed : 0, all->timed);
 	for (int i = 0; i < 3; i++)
 		word(out, "", TIME_WIDTH);
 	out__str(out, " all\n");
@@ -164,16 +198,17 @@ void sink__summary_text(struct out *out, const struct sink_summary *summary, siz
 			size_t max_processes)
 {
 	static const char *const times[] = {"total", "mean", "p50", "p99", "max"};
+	struct sink_summary_call all = sum(summary);
 
 	head(out, times, sizeof(times) / sizeof(times[0]), "call");
 	for (size_t i = 0; i < summary->nr_calls && i < max_calls; i++)
-		call_row(out, &summary->calls[i]);
+		call_row(out, &summary->calls[i], all.total_ns);
 	beyond(out, summary->nr_calls, max_calls);
-	call_total(out, summary);
+	call_total(out, &all);
 	out__char(out, '\n');
 	head(out, times, 1, "process");
 	for (size_t i = 0; i < summary->nr_processes && i < max_processes; i++)
-		process_row(out, &summary->processes[i]);
+		process_row(out, &summary->processes[i], all.total_ns);
 	beyond(out, summary->nr_processes, max_processes);
 }
 

@@ -262,7 +262,7 @@ class Counted(Case):
     def rows(self, text):
         """{call: (calls, errors)} of a table."""
         return {name: (int(calls), int(errors)) for calls, errors, name in
-                re.findall(r"(?m)^ *([0-9]+) +([0-9]+) .* (\S+)$", text)}
+                re.findall(r"(?m)^ *[0-9.-]+ +([0-9]+) +([0-9]+) .* (\S+)$", text)}
 
     def test_against_the_load(self):
         for option in ("-c", "-C"):
@@ -272,7 +272,7 @@ class Counted(Case):
                 load.run()
                 trace.end()
                 with open(trace.path, encoding="ascii") as text:
-                    lines, _, table = text.read().partition("   calls errors ")
+                    lines, _, table = text.read().partition("%time   calls errors ")
                 self.assertEqual(trace.ledger()["closes"], True)
             self.assertEqual(self.rows(table)["getpid"], (6000, 0), table)
             self.assertEqual(self.rows(table)[f"calls[{load.pid}]"][0],
@@ -284,14 +284,20 @@ class Counted(Case):
         command = ["sh", "-c", "sleep 0.2; cat /nope /nope/x"]
         status, _, said = live.run("trace", "-C", "-e", "sys:openat,clock_nanosleep", "--", *command)
         self.assertEqual(status, 1)
-        lines, _, table = said.partition("   calls errors ")
+        lines, _, table = said.partition("%time   calls errors ")
         opened = re.findall(r" openat\(.*\) = (\S+)", lines)
         self.assertEqual(self.rows(table)["openat"], (len(opened), opened.count("-1")))
         self.assertGreaterEqual(opened.count("-1"), 2)
-        slept = re.search(r"(?m)^ +1 +0 +([0-9.]+)(m?s) +\1\2 .* clock_nanosleep$", table)
+        slept = re.search(r"(?m)^ *[0-9.]+ +1 +0 +([0-9.]+)(m?s) +\1\2 .* clock_nanosleep$", table)
         self.assertTrue(slept, table)
         self.assertGreaterEqual(float(slept[1]) * {"ms": 1, "s": 1000}[slept[2]], 200)
         self.assertLess(table.index("clock_nanosleep"), table.index("openat"))  # by time
+        of_calls, _, of_processes = table.partition("\n\n")
+        shares = [float(share) for share in re.findall(r"(?m)^ *([0-9]+\.[0-9]) ", of_calls)]
+        self.assertEqual((len(shares), shares[-1]), (3, 100))
+        self.assertAlmostEqual(shares[0] + shares[1], 100, delta=0.11)
+        shares = re.findall(r"(?m)^ *([0-9]+\.[0-9]) ", of_processes)
+        self.assertAlmostEqual(sum(map(float, shares)), 100, delta=0.05 * len(shares) + 0.01)
 
     def test_json(self):
         out, _ = self.good("-c", "-f", "json", "-o", "-", "--", "cat", "/dev/null")

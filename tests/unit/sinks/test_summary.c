@@ -41,16 +41,34 @@ static void test_text(void **state)
 {
 	assert_string_equal(
 		text(SIZE_MAX, SIZE_MAX),
-		"   calls errors    total     mean      p50      p99      max call\n"
-		"    1500      3   2.500s  2.500ms  2.000us  3.000ms  4.000ms read\n"
-		"       1      0        -        -        -        -        - exit_group\n"
-		"999999999      0  0.005us  0.005us  0.005us  0.005us  0.005us x\\x1b[2J\n"
-		"1000001500      3   2.500s  2.497ms                            all\n"
+		"%time   calls errors   total    mean     p50     p99     max call\n"
+		"100.0    1500      3  2.500s 2.500ms 2.000us 3.000ms 4.000ms read\n"
+		"    -       1      0       -       -       -       -       - exit_group\n"
+		"  0.0 999999999      0 0.005us 0.005us 0.005us 0.005us 0.005us x\\x1b[2J\n"
+		"100.0 1000001500      3  2.500s 2.497ms                         all\n"
 		"\n"
-		"   calls errors    total process\n"
-		"    1500      3   2.500s sh\\x1b[12]\n"
-		"       1      0        - ?[13]\n"
-		"       7      0  1.000us others\n");
+		"%time   calls errors   total process\n"
+		"100.0    1500      3  2.500s sh\\x1b[12]\n"
+		"    -       1      0       - ?[13]\n"
+		"  0.0       7      0 1.000us others\n");
+}
+
+/* Halves are rounded up; what is nearly all is not more than all. */
+static void test_shares(void **state)
+{
+	static const struct sink_summary_call rows[] = {
+		{"a", 1, 0, 1, 999499},
+		{"b", 1, 0, 1, 500},
+		{"c", 1, 0, 1, 1},
+	};
+	static const struct sink_summary three = {rows, 3, NULL, 0};
+
+	sink__summary_text(c.out, &three, 3, 0);
+	capture__take(&c);
+	assert_non_null(strstr(c.text, "call\n 99.9  "));
+	assert_non_null(strstr(c.text, " a\n  0.1  "));
+	assert_non_null(strstr(c.text, " b\n  0.0  "));
+	assert_non_null(strstr(c.text, " c\n100.0  "));
 }
 
 /* Four digits of each time, so that a row fits; of more than 9,999 s all of them. */
@@ -60,11 +78,11 @@ static void test_digits(void **state)
 		uint64_t ns;
 		const char *text;
 	} totals[] = {
-		{12345678, "       1      0  12.34ms "},
-		{999999, "       1      0  999.9us "},
-		{123456789012, "       1      0   123.4s "},
-		{1234567890123, "       1      0    1234s "},
-		{12345678901234, "       1      0   12345s "},
+		{12345678, "       1      0 12.34ms "},
+		{999999, "       1      0 999.9us "},
+		{123456789012, "       1      0  123.4s "},
+		{1234567890123, "       1      0   1234s "},
+		{12345678901234, "       1      0  12345s "},
 	};
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
@@ -79,8 +97,8 @@ static void test_digits(void **state)
 
 static void test_fewer_rows(void **state)
 {
-	assert_non_null(strstr(text(1, 2), "ms read\n     ... and 2 more\n1000001500 "));
-	assert_non_null(strstr(c.text, " ?[13]\n     ... and 1 more\n"));
+	assert_non_null(strstr(text(1, 2), "ms read\n          ... and 2 more\n100.0 1000001500 "));
+	assert_non_null(strstr(c.text, " ?[13]\n          ... and 1 more\n"));
 	text(3, 3);
 	assert_null(strstr(c.text, "more"));
 }
@@ -135,7 +153,7 @@ static void test_nothing(void **state)
 	static const struct sink_summary none;
 
 	sink__summary_text(c.out, &none, 9, 9);
-	assert_non_null(strstr(capture__take(&c), "       0      0        -        - "));
+	assert_non_null(strstr(capture__take(&c), "    -       0      0       -       - "));
 	sink__summary_json(c.out, &none);
 	assert_string_equal(capture__take(&c), "\"calls\":[],\"processes\":[]");
 }
@@ -143,9 +161,10 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),	   cmocka_unit_test(test_digits),
-		cmocka_unit_test(test_fewer_rows), cmocka_unit_test(test_colors),
-		cmocka_unit_test(test_json),	   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_text),	cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_digits),	cmocka_unit_test(test_fewer_rows),
+		cmocka_unit_test(test_colors),	cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nothing),
 	};
 	int r = cmocka_run_group_tests(tests, setup, teardown);
 
