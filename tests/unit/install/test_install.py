@@ -3,7 +3,7 @@
 """What `make install` puts on a machine: programs in C and C++ build against it through pkg-config, with
 the shared library and with the static one, and run.
 
-    test_install.py BUILD CC CXX
+    test_install.py BUILD CC CXX [FLAG]...
 """
 import os
 import re
@@ -14,7 +14,7 @@ import unittest
 
 import cases
 
-BUILD, CC, CXX = sys.argv[1:4]
+BUILD, CC, CXX, *FLAGS = sys.argv[1:]
 
 PROGRAM = r"""
 #include <weir/weir.h>
@@ -72,7 +72,7 @@ class Installed(unittest.TestCase):
         program = source + ".out"
         with open(source, "w", encoding="ascii") as file:
             file.write(PROGRAM)
-        run(compiler, "-Wall", "-Werror", "-Wno-unused-parameter", source, "-o", program,
+        run(compiler, *FLAGS, "-Wall", "-Werror", "-Wno-unused-parameter", source, "-o", program,
             *self.flags("--cflags"), *libs)
         return program
 
