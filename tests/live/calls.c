@@ -190,6 +190,7 @@ static int on_event(void *ctx, const struct weir_event *event)
 		return 0;
 	}
 	seen->len = event->len;
+	seen->foreign_ns = event->stamp_ns;
 	memcpy(&seen->payload, event->data, sizeof(seen->payload));
 	seen->foreign += seen->payload.magic == OTHERS_MAGIC;
 	return 0;

@@ -55,7 +55,8 @@ struct seen {
 	uint64_t gaps[WEIR_LOST_CAUSES], lost[WEIR_LOST_CAUSES];
 	enum weir_order order;
 	bool check_calls; /* records are sys_enter of our call, in the order of their numbers */
-	struct others_event payload;
+	struct others_event payload; /* of the last foreign record, and its stamp */
+	uint64_t foreign_ns;
 	uint32_t len;
 };
 

@@ -83,11 +83,12 @@ static void tracepoint_stream_with_a_thread(void **state)
 	let_go();
 	poll_to_the_end(stream, load);
 	assert_int_equal(weir_stream__flush(stream, 10000), 0);
-	assert_int_equal(seen.records + seen.lost[WEIR_LOST_RESERVE_FAILED], calls_made());
 	weir_fence__stop(weir_stream__fence(stream));
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_null(result);
+	/* What is lost after the last record only the end tells. */
 	close_stream(&seen);
+	assert_int_equal(seen.records + seen.lost[WEIR_LOST_RESERVE_FAILED], calls_made());
 }
 
 /* F7: one event, far below the mark at which perf wakes its reader, and nothing behind it. */
@@ -203,6 +204,18 @@ static struct others *open_others(pid_t pid, bool into_ring)
 	return others;
 }
 
+/* From Linux 7.2 on a program is not run while another task stands still in it. */
+static uint64_t skipped(const struct others *others)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	assert_int_equal(
+		bpf_obj_get_info_by_fd(bpf_program__fd(others->progs.others_enter), &info, &len),
+		0);
+	return info.recursion_misses;
+}
+
 static void add_array(struct weir_stream *stream, struct others *others, int32_t stamp_offset)
 {
 	struct weir_perf_array_opts opts = {
@@ -249,14 +262,15 @@ static void read_array(int32_t stamp_offset)
 	let_go();
 	poll_to_the_end(stream, load);
 	close_stream(&seen);
-	assert_int_equal(seen.foreign + seen.lost[WEIR_LOST_RESERVE_FAILED], calls_made());
+	assert_in_range(seen.foreign + seen.lost[WEIR_LOST_RESERVE_FAILED],
+			calls_made() - skipped(others), calls_made());
 	assert_int_equal(seen.records, seen.foreign);
 	/* Without the padding, which the kernel counts. */
 	assert_int_equal(seen.len, sizeof(struct others_event));
 	if (stamp_offset >= 0)
-		assert_int_equal(seen.payload.stamp, seen.last_ns);
+		assert_int_equal(seen.payload.stamp, seen.foreign_ns);
 	else
-		assert_true(seen.payload.stamp <= seen.last_ns);
+		assert_true(seen.payload.stamp <= seen.foreign_ns);
 	others__destroy(others);
 }
 
@@ -332,8 +346,9 @@ static void three_kinds_in_one_stream(void **state)
 	poll_to_the_end(stream, load);
 	close_stream(&seen);
 	assert_true(seen.by_event[0] > 0 && seen.foreign > 0);
-	assert_int_equal(seen.by_event[0] + seen.foreign + seen.lost[WEIR_LOST_RESERVE_FAILED],
-			 3 * calls_made());
+	assert_in_range(seen.by_event[0] + seen.foreign + seen.lost[WEIR_LOST_RESERVE_FAILED],
+			3 * calls_made() - skipped(into_array) - skipped(into_ring),
+			3 * calls_made());
 	others__destroy(into_array);
 	others__destroy(into_ring);
 }
