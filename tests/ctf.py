@@ -93,7 +93,7 @@ def check(case, folder, checksums=False):
 
 
 Event = collections.namedtuple("Event", "stamp name text")
-LINE = re.compile(r"\[(\d+)\] \(\S+\) (?:\S+ )?(\S+): (\{.*)", re.DOTALL)
+LINE = re.compile(r"\[(\d+)\] \(\S+\) (?:\S* )?(\S+): (\{.*)", re.DOTALL)
 DISCARDED = re.compile(r"Tracer discarded (\d+) events")
 
 
