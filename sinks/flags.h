@@ -19,6 +19,8 @@ void flags__put_enum(struct out *out, const char *set, uint64_t value);
 /* "SIGTERM", "SIGRT_3", or the number. */
 void flags__put_signal(struct out *out, uint64_t sig);
 
+#define ERRNO_MAX 4095 /* results from -4095 to -1 are errors, on every architecture */
+
 /* "ENOENT"; NULL: no such number. */
 const char *flags__errno_name(int err);
 

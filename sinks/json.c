@@ -11,11 +11,14 @@
  * A line is made in the buffer itself. Nothing is allocated, no format string is read: a million of
  * them have to fit into a second.
  */
+#include "sinks/flags.h"
 #include "sinks/json.h"
 #include "sinks/out.h"
 #include "sinks/put.h"
 #include "sinks/sockaddr.h"
 #include "sinks/table.h"
+
+#include <weir/probes.h>
 
 #include <errno.h>
 #include <time.h>
@@ -429,6 +432,15 @@ static void raw_members(struct out *out, const struct weir_decoded *d)
 	out__char(out, '"');
 }
 
+/* The name of what a call failed with. */
+static void error(struct out *out, int64_t ret)
+{
+	const char *text = ret < 0 && ret >= -ERRNO_MAX ? flags__errno_name((int)-ret) : NULL;
+
+	if (text)
+		string_member(out, ",\"error\":", text, strlen(text));
+}
+
 static void record(struct out *out, const struct sink_event *se)
 {
 	const struct weir_decoded *d = se->decoded;
@@ -448,6 +460,8 @@ static void record(struct out *out, const struct sink_event *se)
 		return;
 	}
 	args(out, d);
+	if (se->event->type == WEIR_T_SYS_EXIT && d->nargs)
+		error(out, d->args[0].i);
 	container(out, se);
 }
 
@@ -559,10 +573,12 @@ static void call_times(struct out *out, const struct weir_call *call)
 static void call_result(struct out *out, const struct weir_decoded *d, const struct weir_call *call)
 {
 	out__str(out, ",\"result\":");
-	if (d->has_ret)
+	if (d->has_ret) {
 		out__i64(out, d->ret);
-	else
+		error(out, d->ret);
+	} else {
 		out__str(out, "null");
+	}
 	if (call->found)
 		out__str(out, ",\"before\":true");
 	if (call->end == WEIR_CALL_BROKEN)

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define FIRST_PAGE 4096
-#define ERRNO_MAX  4095 /* results from -4095 to -1 are errors, on every architecture */
 
 static bool creates(const struct weir_decoded *d)
 {

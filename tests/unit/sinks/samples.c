@@ -42,6 +42,8 @@ static const struct weir_arg arguments[] = {
 	{.name = "none", .kind = WEIR_ARG_SOCKADDR, .bytes = "", .len = 0},
 };
 
+static const char comm[16] = "\xff\xfe\"\\\n";
+
 static void put(struct out *out, struct weir_event event, const struct weir_decoded *decoded,
 		bool known)
 {
@@ -51,7 +53,7 @@ static void put(struct out *out, struct weir_event event, const struct weir_deco
 	if (event.source != WEIR_SOURCE_NONE)
 		se.source = "cpu1";
 	if (known) {
-		se.comm = "\xff\xfe\"\\\n";
+		se.comm = comm;
 		se.container = "0123456789ab";
 	}
 	sink__find("json")->event(out, &se);
@@ -118,10 +120,10 @@ static void whole_calls(struct out *out)
 
 		d.has_args = has_enter;
 		d.has_ret = has_exit;
-		d.ret = INT64_MIN;
+		d.ret = has_enter ? INT64_MIN : -2;
 		for (of_all = 0; of_all <= !has_exit; of_all++) {
 			se.source = of_all ? NULL : "cpu1";
-			se.comm = of_all ? NULL : "\xff";
+			se.comm = of_all ? NULL : comm;
 			se.fds = of_all ? NULL : &fds;
 			sink__find("json")->call(out, &se, &call);
 		}

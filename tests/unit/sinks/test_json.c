@@ -5,6 +5,8 @@
  */
 #include "parsed.h"
 
+#include <weir/probes.h>
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <linux/netlink.h>
@@ -98,7 +100,7 @@ static void test_a_record(void **state)
 		.decoded = &d,
 		.wall_ns = WALL,
 		.source = "life1",
-		.comm = "ls\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		.comm = COMM("ls"),
 		.container = "0123abcd",
 	};
 	assert_int_equal(sink__find("json")->event(c.out, &se), 0);
@@ -147,6 +149,48 @@ static void test_a_syscall(void **state)
 						    "\"abi\":\"i386\",\"source\":"));
 	d.nr = -1; /* syscall(-1) */
 	assert_non_null(strstr(line_of(&event, &d), "\"syscall\":\"sys_-1\",\"nr\":-1,"));
+}
+
+/* What a call returned has a name beside it where it is an error, of an exit and of a whole call. */
+static void test_errors(void **state)
+{
+	static const struct {
+		long long ret;
+		const char *error;
+	} results[] = {
+		{-2, ",\"error\":\"ENOENT\""},
+		{-512, ",\"error\":\"ERESTARTSYS\""},
+		{-4095, ""}, /* has no name */
+		{-4096, ""},
+		{0, ""},
+		{2, ""},
+		{INT64_MIN, ""},
+	};
+	struct weir_event exit = an_event();
+	const struct weir_call call = {.end = WEIR_CALL_NO_ENTER, .exit = &exit};
+	struct weir_decoded d = an_exec();
+	const struct sink_event se = {.event = &exit, .decoded = &d, .source = "cpu1"};
+	char text[128];
+
+	exit.type = WEIR_T_SYS_EXIT;
+	d.group = WEIR_GROUP_SYS;
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		d.has_ret = true;
+		d.ret = results[i].ret;
+		d.nargs = 0;
+		sink__find("json")->call(c.out, &se, &call);
+		snprintf(text, sizeof(text), "\"result\":%lld%s,\"args\":", results[i].ret,
+			 results[i].error);
+		assert_non_null(strstr(capture__take(&c), text));
+
+		d.has_ret = false;
+		d.nargs = 1;
+		d.args[0] =
+			(struct weir_arg){.name = "ret", .kind = WEIR_ARG_INT, .i = results[i].ret};
+		snprintf(text, sizeof(text), "\"args\":{\"ret\":%lld}%s}\n", results[i].ret,
+			 results[i].error);
+		assert_non_null(strstr(line_of(&exit, &d), text));
+	}
 }
 
 static void test_kinds_of_values(void **state)
@@ -595,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_a_record),
 		cmocka_unit_test(test_a_record_of_which_little_is_known),
 		cmocka_unit_test(test_a_syscall),
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_kinds_of_values),
 		cmocka_unit_test(test_cut_and_unread_are_named),
 		cmocka_unit_test(test_hostile_bytes),
