@@ -48,6 +48,13 @@ static const struct field part_fields[] = {
 	{ "nr_cpus", WEIR_ARG_UINT, 0, AT(capture_part, nr_cpus) },
 };
 
+static const struct field file_fields[] = {
+	{ "first_packet", WEIR_ARG_UINT, 0, AT(capture_file, number) },
+	{ "end_packet", WEIR_ARG_UINT, 0, AT(capture_file, end) },
+	{ "kind", WEIR_ARG_UINT, 0, AT(capture_file, stream) },
+	{ "instance", WEIR_ARG_UINT, 0, AT(capture_file, instance) },
+};
+
 static const struct field account_fields[] = {
 	{ "name", WEIR_ARG_STR, 0, AT(capture_account, name) },
 	{ "cpu", WEIR_ARG_INT, 0, AT(capture_account, cpu) },
@@ -106,6 +113,7 @@ static const struct record_desc own[] = {
 			.first_behind = 9,
 			.nr_behind = 2,
 		},
+	[CAPTURE_T_FILE - OWN_FIRST] = OWN(capture_file, "file", file_fields),
 };
 
 const struct record_desc *capture_class__find(unsigned int id)
@@ -126,6 +134,7 @@ bool capture_class__in_stream(unsigned int id, enum capture_stream stream)
 	case CAPTURE_T_MARK:
 	case CAPTURE_T_PART:
 	case CAPTURE_T_ACCOUNT:
+	case CAPTURE_T_FILE:
 		return stream == CAPTURE_NOTES;
 	default:
 		return stream == CAPTURE_CPU && fields__find(id & ~CAPTURE_LATE);

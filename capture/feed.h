@@ -52,7 +52,6 @@ struct feed_end {
 	bool closed; /* the capture was ended in order */
 	uint64_t
 		complete_ns; /* nothing up to there is missing but what is told as a gap; 0: unknown */
-	enum weir_order order;
 };
 struct feed_end feed__end(const struct feed *feed);
 

@@ -75,6 +75,7 @@ enum capture_type {
 	CAPTURE_T_PART = 0x1004,
 	CAPTURE_T_ACCOUNT = 0x1005,
 	CAPTURE_T_TASK = 0x1006,
+	CAPTURE_T_FILE = 0x1007,
 };
 
 /*
@@ -124,6 +125,14 @@ struct capture_part {
 	int64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC in force at start_ns */
 	uint32_t part;
 	uint32_t nr_cpus; /* 1 + the highest possible id */
+};
+
+/* A file of the part that ends, other than the notes' own: one that is gone later is missed. */
+struct capture_file {
+	uint64_t number;   /* of its first packet */
+	uint64_t end;	   /* one more than that of its last */
+	uint32_t stream;   /* enum capture_stream */
+	uint32_t instance; /* as in the packets */
 };
 
 #define CAPTURE_CAUSES 16

@@ -146,6 +146,7 @@ static int open_file(struct capture *c, struct packets *p, uint64_t discarded)
 	if (p->fd < 0)
 		return -errno;
 	p->file_bytes = 0;
+	p->file_number = p->number;
 	err = write_empty(c, p, discarded, p->first_ns);
 	if (!err && renameat(c->dir_fd, hidden, c->dir_fd, name))
 		err = -errno;
@@ -153,8 +154,10 @@ static int open_file(struct capture *c, struct packets *p, uint64_t discarded)
 		unlinkat(c->dir_fd, hidden, 0);
 		close(p->fd);
 		p->fd = -1;
+		return err;
 	}
-	return err;
+	p->file_part = c->part;
+	return 0;
 }
 
 /* ---- what could not be written ---------------------------------------------------------------- */
@@ -373,6 +376,9 @@ void packets__close(struct capture *c, struct packets *p, uint64_t end_ns)
 
 void packets__end_file(struct capture *c, struct packets *p, uint64_t end_ns)
 {
+	if (p->ended_part == c->part)
+		return;
+	p->ended_part = c->part;
 	packets__close(c, p, end_ns);
 	/* What was kept for another try belongs to this part. */
 	if (p->at)

@@ -62,8 +62,11 @@ struct packets {
 	uint64_t discarded;
 	uint64_t told; /* of that, what the last packet in a file has */
 	uint64_t number;
-	uint64_t file_bytes; /* whole packets */
-	uint64_t seq[2];     /* by enum capture_ring, of the last record */
+	uint64_t file_bytes;  /* whole packets */
+	uint64_t file_number; /* of the file's first packet */
+	uint32_t file_part;   /* whose the file is, or the last one was; 0: there was none */
+	uint32_t ended_part;  /* that has got all of this stream */
+	uint64_t seq[2];      /* by enum capture_ring, of the last record */
 	uint32_t source[2];
 	bool has_pending;
 	struct pending_gap pending[CAPTURE_RING_NONE + 1][WEIR_LOST_CAUSES];
@@ -108,7 +111,10 @@ void packets__gap(struct capture *capture, struct packets *packets, const struct
  */
 void packets__close(struct capture *capture, struct packets *packets, uint64_t end_ns);
 
-/* The same, then an empty one, for loss behind the last record; the file is whole. */
+/*
+ * The same, then an empty one, for loss behind the last record; the file is whole. What could not be told
+ * by then waits for the next part.
+ */
 void packets__end_file(struct capture *capture, struct packets *packets, uint64_t end_ns);
 
 #endif /* WEIR_CAPTURE_PACKETS_H */

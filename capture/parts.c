@@ -85,6 +85,11 @@ static bool remove_of_part(void *ctx, int dir_fd, const char *name)
 	return true;
 }
 
+static bool remove_notes_of_part(void *ctx, int dir_fd, const char *name)
+{
+	return strncmp(name, "weir", 4) != 0 || remove_of_part(ctx, dir_fd, name);
+}
+
 /* Runs fn over the folder of compressed parts, where there is one. */
 static void each_compressed(int dir_fd, name_fn fn, void *ctx)
 {
@@ -159,6 +164,9 @@ bool parts__remove_oldest(struct parts *parts, int dir_fd)
 	parts->nr--;
 	memmove(parts->at, parts->at + 1, parts->nr * sizeof(*parts->at));
 	parts->bytes -= oldest.bytes;
+	/* First what names the others: a kill in between leaves no part that misses some. */
+	each_name(dir_fd, remove_notes_of_part, &oldest);
+	each_compressed(dir_fd, remove_notes_of_part, &oldest);
 	each_name(dir_fd, remove_of_part, &oldest);
 	each_compressed(dir_fd, remove_of_part, &oldest);
 	return true;

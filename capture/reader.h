@@ -47,6 +47,8 @@ struct reader_file {
 	bool compressed;
 	char name[32]; /* beside the metadata, or below .zstd */
 	uint64_t size; /* of the plain bytes */
+	uint64_t number,
+		end; /* of its packets, [number, end), as the notes tell it; end 0: they don't */
 };
 
 struct reader_stream {
@@ -68,6 +70,7 @@ enum reader_flaw_kind {
 	READER_REPEATED,   /* a packet with a number that was there before: left out */
 	READER_DISORDER,   /* a packet that begins before the one before it has ended */
 	READER_UNREADABLE, /* the file, as a whole */
+	READER_GONE,	   /* likewise: the notes tell of it, and it is not there */
 };
 
 /* Something wrong, just before the packet `before` of its stream (nr_packets: at its end). */
@@ -93,7 +96,9 @@ const struct reader_env *reader__env(const struct reader *reader);
 /* By kind, then instance. */
 const struct reader_stream *reader__streams(const struct reader *reader, size_t *count);
 const struct reader_flaw *reader__flaws(const struct reader *reader, size_t *count);
-const char *reader__path(const struct reader *reader);
+int reader__dir(const struct reader *reader); /* the folder's descriptor */
+/* Does a weir write it just now? */
+bool reader__is_recording(const struct reader *reader);
 
 /*
  * Read a packet into buf, which has room for CAPTURE_PACKET_BYTES and is aligned to 8. 0: it is whole

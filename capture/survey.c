@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct surveying {
@@ -31,7 +32,6 @@ struct surveying {
 	const struct reader_packet *at;
 	uint64_t lost, first_discarded;
 	uint64_t mark_ns;
-	uint64_t homeless; /* records that this part's accounts have of CPUs without a file */
 };
 
 __attribute__((format(printf, 2, 3))) static void problem(struct surveying *s, const char *format,
@@ -108,7 +108,6 @@ static void take_account(struct surveying *s, const struct capture_account *acco
 		s->out->cpus[i].ring[account->ring].has_account = true;
 		return;
 	}
-	s->homeless += account->delivered;
 }
 
 static void take_note(struct surveying *s, const struct weir_record *rec)
@@ -129,7 +128,6 @@ static void take_note(struct surveying *s, const struct weir_record *rec)
 		take_account(s, (const void *)(rec + 1));
 		break;
 	case CAPTURE_T_PART:
-		s->homeless = 0;
 		if (!s->out->has_wall)
 			s->out->wall_offset_ns = part->wall_offset_ns;
 		s->out->has_wall = true;
@@ -290,7 +288,7 @@ static void check_ring(struct surveying *s, const struct survey_cpu *cpu, int ri
 /* With the accounts of all rings it is known what is not there, whatever heads say. */
 static void count_missing(struct surveying *s)
 {
-	uint64_t missing = s->homeless;
+	uint64_t missing = 0;
 
 	if (!reader__env(s->reader)->has_metadata)
 		return;
@@ -317,9 +315,6 @@ static void check_sums(struct surveying *s)
 		for (int ring = 0; ring < 2; ring++)
 			check_ring(s, &s->out->cpus[i], ring);
 	count_missing(s);
-	if (s->homeless)
-		problem(s, "%" PRIu64 " records were delivered of CPUs that have no file",
-			s->homeless);
 }
 
 /* What CTF's readers are told was lost is what gaps say, if the last of them could be written. */
@@ -334,6 +329,18 @@ static void check_discarded(struct surveying *s, const struct reader_stream *str
 		stream->files[0].name, told, lost);
 }
 
+/* Of a whole file: the name is in the text. */
+static void put_whole_file(char *text, size_t size, const struct reader_flaw *flaw,
+			   const char *file)
+{
+	if (flaw->kind == READER_GONE && flaw->packets)
+		snprintf(text, size, "%s is missing, with its %" PRIu64 " packets", file,
+			 flaw->packets);
+	else
+		snprintf(text, size, "%s %s", file,
+			 flaw->kind == READER_GONE ? "is missing" : "cannot be read");
+}
+
 static void tell_flaw(struct surveying *s, const struct reader_flaw *flaw)
 {
 	static const char *const what[] = {
@@ -342,7 +349,6 @@ static void tell_flaw(struct surveying *s, const struct reader_flaw *flaw)
 		[READER_MISSING] = "is not the next",
 		[READER_REPEATED] = "has a number that was there before",
 		[READER_DISORDER] = "begins before the one before it has ended",
-		[READER_UNREADABLE] = "cannot be read",
 	};
 	size_t count;
 	const struct reader_stream *streams = reader__streams(s->reader, &count);
@@ -352,6 +358,11 @@ static void tell_flaw(struct surveying *s, const struct reader_flaw *flaw)
 
 	if (!s->fn)
 		return;
+	if (flaw->kind == READER_GONE || flaw->kind == READER_UNREADABLE) {
+		put_whole_file(text, sizeof(text), flaw, file);
+		s->fn(s->ctx, NULL, 0, text);
+		return;
+	}
 	len = snprintf(text, sizeof(text), "%s", what[flaw->kind]);
 	if (flaw->bytes)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, ", %" PRIu64 " bytes",
@@ -464,23 +475,31 @@ static bool is_tail(const struct reader_file *file, const struct reader_flaw *fl
 	       flaw->bytes && flaw->offset + flaw->bytes == file->size;
 }
 
-static int cut(const char *path, const char *name, uint64_t offset)
+/* Is it the file that was read, and nobody else's too? */
+static int check_cut(int fd, const struct reader_file *file)
 {
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd, err = 0;
+	struct stat st;
 
-	if (dir < 0)
+	if (fstat(fd, &st))
 		return errno;
-	if (!offset) {
-		err = unlinkat(dir, name, 0) ? errno : 0;
-		close(dir);
-		return err;
-	}
-	fd = openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || ftruncate(fd, (off_t)offset) || fsync(fd))
+	if (!S_ISREG(st.st_mode))
+		return EINVAL;
+	if (st.st_nlink != 1)
+		return EMLINK;
+	return (uint64_t)st.st_size == file->size ? 0 : EBUSY;
+}
+
+static int cut(int dir, const struct reader_file *file, uint64_t offset)
+{
+	int fd = openat(dir, file->name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err;
+
+	if (fd < 0)
+		return errno;
+	err = check_cut(fd, file);
+	if (!err &&
+	    (offset ? ftruncate(fd, (off_t)offset) || fsync(fd) : unlinkat(dir, file->name, 0)))
 		err = errno;
-	if (fd >= 0)
-		close(fd);
-	close(dir);
+	close(fd);
 	return err;
 }
 
@@ -489,9 +508,13 @@ int survey__repair(struct reader *reader, survey_cut_fn fn, void *ctx)
 	size_t count, nr_flaws;
 	const struct reader_stream *streams = reader__streams(reader, &count);
 	const struct reader_flaw *flaws = reader__flaws(reader, &nr_flaws);
-	uint8_t *bytes = malloc(CAPTURE_PACKET_BYTES);
+	uint8_t *bytes;
 	int failed = 0;
 
+	/* Its last packet may be only half written. */
+	if (reader__is_recording(reader))
+		return -EBUSY;
+	bytes = malloc(CAPTURE_PACKET_BYTES);
 	if (!bytes)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_flaws; i++) {
@@ -505,7 +528,7 @@ int survey__repair(struct reader *reader, survey_cut_fn fn, void *ctx)
 
 		if (!is_tail(file, &flaws[i]) || is_readable(reader, &flaws[i], bytes))
 			continue;
-		done.error = cut(reader__path(reader), file->name, flaws[i].offset);
+		done.error = cut(reader__dir(reader), file, flaws[i].offset);
 		failed += done.error != 0;
 		fn(ctx, &done);
 	}

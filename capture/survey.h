@@ -61,7 +61,9 @@ void survey__free(struct survey *survey);
 /*
  * Cut off the tails of plain files that a kill or a full disk has torn: what reaches to a file's end and
  * is no packet that could be read. A file that holds nothing else goes. Nothing but that is touched. cut()
- * is called for each; error 0: it was done. Returns how many could not be cut.
+ * is called for each; error 0: it was done; ELOOP, EMLINK: the file is a link, or has other names, and what
+ * is behind it may not be the capture's; EBUSY: it has changed since it was read. Returns how many could not
+ * be cut; -EBUSY: the capture is being recorded.
  */
 struct survey_cut {
 	const char *file;

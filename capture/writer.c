@@ -531,11 +531,33 @@ void writer__end_records(struct writer *w, uint64_t watermark_ns, bool closed)
 	each_cpu(w, watermark_ns, packets__end_file);
 }
 
+static void note_file(struct writer *w, const struct packets *p)
+{
+	const struct capture_file file = {
+		.number = p->file_number,
+		.end = p->number,
+		.stream = p->stream,
+		.instance = p->instance,
+	};
+
+	if (p->file_part == w->capture.part)
+		append_own(w, w->notes, CAPTURE_T_FILE, 0, &file, sizeof(file));
+}
+
+static void note_files(struct writer *w)
+{
+	for (uint32_t cpu = 0; cpu < w->nr_cpus; cpu++)
+		if (w->cpus[cpu])
+			note_file(w, w->cpus[cpu]);
+	note_file(w, w->tasks);
+}
+
 void writer__end_part(struct writer *w, uint64_t watermark_ns, enum weir_order order, bool closed)
 {
 	struct part part;
 
 	writer__end_records(w, watermark_ns, closed);
+	note_files(w);
 	write_mark(w, watermark_ns, order, closed);
 	packets__end_file(&w->capture, w->notes, watermark_ns);
 	part = (struct part){

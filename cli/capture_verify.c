@@ -132,7 +132,10 @@ static void say_good(const struct verifying *v)
 	       " late, %" PRIu64 " packets: all promises kept%s\n",
 	       v->path, records, s->gaps, at_most ? "at most " : "", lost,
 	       unknown ? " and an unknown number" : "", s->late, s->packets,
-	       s->closed ? "" : "; it was cut off, of its last second some may be missing");
+	       s->closed ? ""
+	       : reader__is_recording(v->reader)
+		       ? "; it is being recorded"
+		       : "; it was cut off, of its last second some may be missing");
 }
 
 static int check(struct verifying *v)
@@ -161,12 +164,25 @@ static int check(struct verifying *v)
 
 /* ---- repair ----------------------------------------------------------------------------------- */
 
+static const char *why_not(int error)
+{
+	switch (error) {
+	case ELOOP:
+		return "it is a symbolic link";
+	case EMLINK:
+		return "it has another name as well (a hard link), and would be cut there too";
+	case EBUSY:
+		return "it has changed meanwhile";
+	}
+	return strerror(error);
+}
+
 static void on_cut(void *ctx, const struct survey_cut *cut)
 {
 	const struct verifying *v = ctx;
 
 	if (cut->error) {
-		say(v->command, "%s/%s: %s", v->path, cut->file, strerror(cut->error));
+		say(v->command, "%s/%s: not cut: %s", v->path, cut->file, why_not(cut->error));
 		return;
 	}
 	if (cut->offset)
@@ -200,7 +216,9 @@ static int repair(struct verifying *v)
 	reader__close(v->reader);
 	v->reader = NULL;
 	if (failed < 0)
-		say(v->command, "%s", strerror(-failed));
+		say(v->command, "%s: %s", v->path,
+		    failed == -EBUSY ? "a weir records there: what it has torn is being written"
+				     : strerror(-failed));
 	return failed || !open_reader(v) ? NO_VERDICT : GOOD;
 }
 

@@ -7,8 +7,11 @@
 #include "cli/options.h"
 #include "sinks/json.h"
 #include "sinks/out.h"
+#include "sinks/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -85,9 +88,26 @@ static int64_t wall_ns(const struct survey *s, uint64_t stamp_ns)
 	return (int64_t)(stamp_ns + (uint64_t)s->wall_offset_ns);
 }
 
+/* Nobody vouches for what is behind a damaged packet. */
+static const char *order_of(const struct info *info)
+{
+	return info->survey.order == WEIR_ORDER_EXACT && !info->flaws ? "exact" : "estimated";
+}
+
 /* ---- for people ------------------------------------------------------------------------------- */
 
-static void print_time(const char *what, int64_t ns)
+__attribute__((format(printf, 2, 3))) static void put(struct out *out, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	out__str(out, text);
+}
+
+static void print_time(struct out *out, const char *what, int64_t ns)
 {
 	time_t seconds = ns / NSEC_PER_SEC;
 	char text[64];
@@ -95,100 +115,93 @@ static void print_time(const char *what, int64_t ns)
 
 	localtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("%-9s %s.%09lld\n", what, text, (long long)(ns % NSEC_PER_SEC));
+	put(out, "%-9s %s.%09lld\n", what, text, (long long)(ns % NSEC_PER_SEC));
 }
 
-static void print_bytes(const char *what, const char *bytes)
+/* What the metadata says goes to a terminal, and comes from a file. */
+static void print_words(struct out *out, const char *what, const char *words)
 {
-	printf("%-9s ", what);
-	for (; bytes && *bytes; bytes++) {
-		unsigned char c = (unsigned char)*bytes;
-
-		/* It goes to a terminal, and comes from a file. */
-		if (c < ' ' || c == 0x7f)
-			printf("\\x%02x", c);
-		else
-			putchar(c);
-	}
-	putchar('\n');
+	put(out, "%-9s ", what);
+	text__word(out, words ? words : "");
+	out__char(out, '\n');
 }
 
 /* Of damage, no more is known than what is left of it tells. */
-static void print_cause(const struct survey *s, int cause)
+static void print_cause(struct out *out, const struct survey *s, int cause)
 {
 	bool damaged = cause == WEIR_LOST_BROKEN && (s->damaged || s->damaged_unknown);
 	uint64_t lost = s->lost[cause] + (damaged ? s->damaged : 0);
 
-	printf(" %s ", weir_cause__name((enum weir_cause)cause));
+	put(out, " %s ", weir_cause__name((enum weir_cause)cause));
 	if (s->bound[cause] == WEIR_BOUND_UNKNOWN || (damaged && !lost))
-		fputs("unknown", stdout);
+		out__str(out, "unknown");
 	else
-		printf("%s%" PRIu64,
-		       damaged				       ? "at least "
-		       : s->bound[cause] == WEIR_BOUND_AT_MOST ? "at most "
-							       : "",
-		       lost);
+		put(out, "%s%" PRIu64,
+		    damaged				    ? "at least "
+		    : s->bound[cause] == WEIR_BOUND_AT_MOST ? "at most "
+							    : "",
+		    lost);
 	if (damaged)
-		fputs(" (torn or damaged)", stdout);
+		out__str(out, " (torn or damaged)");
 }
 
-static void print_lost(const struct survey *s)
+static void print_lost(struct out *out, const struct survey *s)
 {
 	bool any = false;
 
-	printf("lost     ");
+	out__str(out, "lost     ");
 	for (int cause = 0; cause < WEIR_LOST_CAUSES; cause++) {
 		bool damaged = cause == WEIR_LOST_BROKEN && (s->damaged || s->damaged_unknown);
 
 		if (!s->lost[cause] && s->bound[cause] != WEIR_BOUND_UNKNOWN && !damaged)
 			continue;
-		print_cause(s, cause);
+		print_cause(out, s, cause);
 		any = true;
 	}
 	if (!any)
-		fputs(s->closed ? " nothing" : " nothing known", stdout);
-	puts(s->closed ? "" : "; what was not written yet is missing");
+		out__str(out, s->closed ? " nothing" : " nothing known");
+	out__str(out, s->closed ? "\n" : "; what was not written yet is missing\n");
 }
 
-static void print_counts(const struct survey *s)
+static void print_counts(struct out *out, const struct survey *s)
 {
-	printf("events    %" PRIu64, sum_of(s));
+	put(out, "events    %" PRIu64, sum_of(s));
 	if (s->late)
-		printf(", %" PRIu64 " late", s->late);
+		put(out, ", %" PRIu64 " late", s->late);
 	if (s->steps)
-		printf("; %" PRIu64 " clock steps", s->steps);
-	putchar('\n');
+		put(out, "; %" PRIu64 " clock steps", s->steps);
+	out__char(out, '\n');
 	for (unsigned int type = 0; type < FIELDS_TYPES; type++)
 		if (s->types[type])
-			printf("  %-16s %12" PRIu64 "%s\n", fields__find(type)->event,
-			       s->types[type],
-			       type == WEIR_T_SIGNAL_GENERATE  ? "  generated"
-			       : type == WEIR_T_SIGNAL_DELIVER ? "  delivered"
-							       : "");
+			put(out, "  %-16s %12" PRIu64 "%s\n", fields__find(type)->event,
+			    s->types[type],
+			    type == WEIR_T_SIGNAL_GENERATE  ? "  generated"
+			    : type == WEIR_T_SIGNAL_DELIVER ? "  delivered"
+							    : "");
 	for (size_t i = 0; i < s->nr_cpus; i++) {
 		uint64_t lost = cpu_lost_all(&s->cpus[i]);
 
-		printf("  CPU %-12u %12" PRIu64, s->cpus[i].cpu, cpu_records(&s->cpus[i]));
+		put(out, "  CPU %-12u %12" PRIu64, s->cpus[i].cpu, cpu_records(&s->cpus[i]));
 		if (lost)
-			printf("  lost %" PRIu64, lost);
-		putchar('\n');
+			put(out, "  lost %" PRIu64, lost);
+		out__char(out, '\n');
 	}
 }
 
-static void print_origin(const struct reader_env *env)
+static void print_origin(struct out *out, const struct reader_env *env)
 {
 	char text[sizeof(env->sysname) + sizeof(env->release)];
 
 	if (!env->has_metadata) {
-		puts("metadata  is missing: host, kernel and command are not known");
+		out__str(out, "metadata  is missing: host, kernel and command are not known\n");
 		return;
 	}
-	print_bytes("host", env->hostname);
+	print_words(out, "host", env->hostname);
 	snprintf(text, sizeof(text), "%s %s", env->sysname, env->release);
-	print_bytes("kernel", text);
-	print_bytes("command", env->command);
+	print_words(out, "kernel", text);
+	print_words(out, "command", env->command);
 	snprintf(text, sizeof(text), "%s, layout %u", env->version, env->layout);
-	print_bytes("weir", text);
+	print_words(out, "weir", text);
 }
 
 static bool has_compressed(struct reader *reader)
@@ -203,30 +216,43 @@ static bool has_compressed(struct reader *reader)
 	return false;
 }
 
-static void print_text(const struct info *info)
+static const char *state_of(const struct info *info)
 {
-	const struct reader_env *env = reader__env(info->reader);
+	if (info->flaws)
+		return "damaged: 'weir verify' tells where";
+	if (!info->survey.closed)
+		return reader__is_recording(info->reader)
+			       ? "being recorded"
+			       : "cut off: of its last second some may be missing";
+	return info->survey.first_part > 1 ? "whole, but for the oldest parts, which were given up"
+					   : "whole";
+}
+
+static void print_text(struct out *out, const struct info *info)
+{
 	const struct survey *s = &info->survey;
 
-	print_origin(env);
-	print_time("begin", wall_ns(s, s->begin_ns));
-	print_time("end", wall_ns(s, s->end_ns));
-	printf("%-9s %.9f s\n", "duration", (double)(s->end_ns - s->begin_ns) / 1e9);
-	printf("%-9s %.1f MiB, %" PRIu64 " packets, part%s %u", "size", (double)s->bytes / 1048576,
-	       s->packets, s->last_part > s->first_part ? "s" : "", s->first_part);
+	print_origin(out, reader__env(info->reader));
+	print_time(out, "begin", wall_ns(s, s->begin_ns));
+	print_time(out, "end", wall_ns(s, s->end_ns));
+	put(out, "%-9s %.9f s\n", "duration", (double)(s->end_ns - s->begin_ns) / 1e9);
+	put(out, "%-9s %.1f MiB, %" PRIu64 " packets, part%s %u", "size",
+	    (double)s->bytes / 1048576, s->packets, s->last_part > s->first_part ? "s" : "",
+	    s->first_part);
 	if (s->last_part > s->first_part)
-		printf(" to %u", s->last_part);
-	putchar('\n');
-	print_counts(s);
-	print_lost(s);
-	printf("%-9s %s\n", "state",
-	       info->flaws	   ? "damaged: 'weir verify' tells where"
-	       : !s->closed	   ? "cut off: of its last second some may be missing"
-	       : s->first_part > 1 ? "whole, but for the oldest parts, which were given up"
-				   : "whole");
-	if (has_compressed(info->reader))
-		printf("zstd      other readers want 'zstd -d --rm --output-dir-flat %s %s/.zstd/*' first\n",
-		       info->path, info->path);
+		put(out, " to %u", s->last_part);
+	out__char(out, '\n');
+	print_counts(out, s);
+	print_lost(out, s);
+	put(out, "%-9s %s\n", "order", order_of(info));
+	put(out, "%-9s %s\n", "state", state_of(info));
+	if (!has_compressed(info->reader))
+		return;
+	out__str(out, "zstd      other readers want 'zstd -d --rm --output-dir-flat ");
+	out__str(out, info->path);
+	out__char(out, ' ');
+	out__str(out, info->path);
+	out__str(out, "/.zstd/*' first\n");
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
@@ -340,15 +366,11 @@ static void put_flag(struct out *out, const char *name, bool value)
 	out__str(out, value ? "true" : "false");
 }
 
-static int print_json(const struct info *info)
+static void print_json(struct out *out, const struct info *info)
 {
 	const struct reader_env *env = reader__env(info->reader);
 	const struct survey *s = &info->survey;
-	struct out *out = out__new(STDOUT_FILENO, 0, NULL, 0);
-	int err;
 
-	if (!out)
-		return -1;
 	out__str(out, "{\"layout\":");
 	out__u64(out, env->layout);
 	put_text(out, "host", env->hostname);
@@ -373,21 +395,27 @@ static int print_json(const struct info *info)
 	put_types(out, s);
 	put_cpus(out, s);
 	put_lost(out, s);
+	put_text(out, "order", order_of(info));
 	put_flag(out, "closed", s->closed);
 	put_number(out, "flaws", info->flaws);
 	out__str(out, "}\n");
-	out__end(out, false, 0);
-	err = out__flush(out);
-	out__free(out);
-	return err;
 }
 
 static int print(const struct info *info)
 {
+	struct out *out = out__new(STDOUT_FILENO, 0, NULL, 0);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
 	if (info->opts.json)
-		return print_json(info);
-	print_text(info);
-	return fflush(stdout) ? -1 : 0;
+		print_json(out, info);
+	else
+		print_text(out, info);
+	out__end(out, false, 0);
+	err = out__flush(out);
+	out__free(out);
+	return err;
 }
 
 static int run(struct info *info)

@@ -114,22 +114,16 @@ static const struct command_def verify_command = {
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-/* What a trace says may hold anything, and standard error is often a terminal. */
-static void make_printable(char *text)
+static void say_broken(const char *file, const struct judge_verdict *verdict)
 {
-	for (; *text; text++)
-		if (*text < 0x20 || *text > 0x7e)
-			*text = '?';
-}
-
-static void say_broken(const char *file, struct judge_verdict *verdict)
-{
-	make_printable(verdict->text);
+	fputs(file, stderr);
 	if (verdict->line)
-		fprintf(stderr, "%s:%" PRIu64 ": %s: %s\n", file, verdict->line, verdict->promise,
-			verdict->text);
-	else
-		fprintf(stderr, "%s: %s: %s\n", file, verdict->promise, verdict->text);
+		fprintf(stderr, ":%" PRIu64, verdict->line);
+	fprintf(stderr, ": %s: ", verdict->promise);
+	/* What a trace says may hold anything, and this often goes to a terminal. */
+	for (const char *c = verdict->text; *c; c++)
+		fprintf(stderr, *c < 0x20 || *c > 0x7e ? "\\x%02x" : "%c", (unsigned char)*c);
+	fputc('\n', stderr);
 }
 
 static enum status say_unreadable(const char *file)

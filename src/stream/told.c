@@ -333,11 +333,6 @@ size_t told__room(const struct told *told, int i)
 	return source->ring->size / sizeof(struct item) - waiting(source);
 }
 
-size_t told__waiting(const struct told *told, int i)
-{
-	return waiting(told->sources[i]);
-}
-
 uint64_t told__records(const struct told *told, int i)
 {
 	return told->sources[i]->records;
@@ -473,6 +468,11 @@ void told__counts(struct told *told, int i, const struct told_counts *counts)
 void told__unknown(struct told *told, int i, enum weir_cause cause)
 {
 	told->sources[i]->unknown[cause] = true;
+}
+
+void told__estimated(struct told *told)
+{
+	told->stream->estimated = true;
 }
 
 /* ---- up to a time ----------------------------------------------------------------------------- */

@@ -71,8 +71,9 @@ void told__counts(struct told *told, int source, const struct told_counts *count
 /* An unknown number was lost, beside what is told. */
 void told__unknown(struct told *told, int source, enum weir_cause cause);
 
-/* Items told and not delivered. */
-size_t told__waiting(const struct told *told, int source);
+/* From now on nobody vouches for it that this is all. */
+void told__estimated(struct told *told);
+
 /* Records told, gaps and the like apart. */
 uint64_t told__records(const struct told *told, int source);
 

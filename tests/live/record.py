@@ -23,7 +23,7 @@ from output import small_disk
 CALLS = "sys:getpid"
 
 # weir's own events.
-OWN = {"task", "mark", "part", "account", "gap", "clock_step"}
+OWN = {"task", "mark", "part", "account", "file", "gap", "clock_step"}
 
 
 class Capture(live.Child):
@@ -146,7 +146,7 @@ class Whole(unittest.TestCase):
             ctf.check(self, capture.dir)
             counts = ctf.counts(ctf.read_both(self, capture.dir)[0])
         for name in ("fork", "exec", "exit", "sys_enter", "sys_exit", "sched_switch", "sched_wakeup",
-                     "signal", "task", "part", "mark", "account"):
+                     "signal", "task", "part", "mark", "account", "file"):
             self.assertGreater(counts[name], 0, name)
 
     def test_order(self):

@@ -13,7 +13,7 @@ import cases
 import ctf
 
 SAMPLES = sys.argv[1]
-OWN = ("gap", "clock_step", "mark", "part", "account", "task")
+OWN = ("gap", "clock_step", "mark", "part", "account", "task", "file")
 
 
 class Readers(unittest.TestCase):
@@ -38,7 +38,7 @@ class Readers(unittest.TestCase):
         self.assertEqual(3 * late, self.written)
         self.assertEqual({name: counts[name] for name in OWN},
                          {"gap": 6, "clock_step": 3, "mark": 9, "part": 6, "account": 3,
-                          "task": 60000})
+                          "task": 60000, "file": 9})
         self.assertEqual(discarded, 18)
 
     def test_order(self):

@@ -315,6 +315,7 @@ static void test_parts(void **state)
 			  second = switch_event(START + 9, 0, 2);
 	struct all_seen all;
 	struct capture_part part;
+	struct capture_file of;
 
 	open_writer(~0u, 0);
 	writer__task(writer, &seed, "/bin/cat", "0::/\n");
@@ -339,6 +340,15 @@ static void test_parts(void **state)
 	assert_int_equal(part.part, 2);
 	assert_int_equal(part.wall_offset_ns, 77);
 	assert_true(part.start_ns >= START + 5);
+	/* The notes of each part tell which files there are. */
+	assert_int_equal(walk__count(&folder, "weir.000001", CAPTURE_T_FILE), 2);
+	all = file("weir.000002", NULL);
+	memcpy(&of, all.at[1].payload, sizeof(of));
+	assert_int_equal(all.at[1].head.type, CAPTURE_T_FILE);
+	assert_int_equal(of.stream, CAPTURE_CPU);
+	assert_int_equal(of.instance, 0);
+	assert_int_equal(of.number, before.number + 1);
+	assert_int_equal(of.end, after.number + 1);
 	assert_int_equal(walk__count(&folder, "tasks.000001", CAPTURE_T_TASK), 1);
 	assert_int_equal(walk__count(&folder, "tasks.000002", CAPTURE_T_TASK), 1);
 	assert_int_equal(walk__file(&folder, "cpu0.000003", NULL, NULL, NULL), -1);

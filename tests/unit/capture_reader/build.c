@@ -218,6 +218,15 @@ void build__gap(struct build_packet *packet, uint64_t stamp_ns, const struct cap
 	build__record(packet, stamp_ns, CAPTURE_T_GAP, 0, gap, sizeof(*gap));
 }
 
+void build__told_file(struct build_packet *packet, uint64_t stamp_ns, enum capture_stream stream,
+		      uint32_t instance, uint64_t number, uint64_t end)
+{
+	const struct capture_file file = {
+		.number = number, .end = end, .stream = stream, .instance = instance};
+
+	build__record(packet, stamp_ns, CAPTURE_T_FILE, 0, &file, sizeof(file));
+}
+
 /* ---- the small one ---------------------------------------------------------------------------- */
 
 static void late_call(struct build_packet *packet, uint64_t place_ns, uint64_t true_ns,
@@ -305,6 +314,9 @@ static void small_notes(struct build *build)
 	for (uint32_t cpu = 0; cpu < 2; cpu++)
 		for (uint32_t ring = 0; ring < 2; ring++)
 			small_account(&packet, cpu, ring);
+	build__told_file(&packet, 5000, CAPTURE_CPU, 0, 0, 3);
+	build__told_file(&packet, 5000, CAPTURE_CPU, 1, 0, 3);
+	build__told_file(&packet, 5000, CAPTURE_TASKS, 0, 0, 2);
 	build__record(&packet, 5000, CAPTURE_T_MARK, 0, &last, sizeof(last));
 	build__end(build, &packet, 5000, 0);
 }

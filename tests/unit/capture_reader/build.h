@@ -50,6 +50,9 @@ void build__empty(struct build *build, enum capture_stream stream, uint32_t inst
 void build__call(struct build_packet *packet, uint64_t stamp_ns, uint32_t seq, uint32_t pid);
 void build__fork(struct build_packet *packet, uint64_t stamp_ns, uint32_t seq, uint32_t child);
 void build__gap(struct build_packet *packet, uint64_t stamp_ns, const struct capture_gap *gap);
+/* Of a file that has the packets [number, end). */
+void build__told_file(struct build_packet *packet, uint64_t stamp_ns, enum capture_stream stream,
+		      uint32_t instance, uint64_t number, uint64_t end);
 
 /* DIR/name. */
 const char *build__file(const struct build *build, const char *name, char path[128]);
@@ -57,7 +60,7 @@ size_t build__read(const char *path, uint8_t **bytes);
 void build__write(const char *path, const uint8_t *bytes, size_t len);
 
 /*
- * Two CPUs, fork and calls, a gap of 3, a late call, marks, accounts, a closed end: BUILD_RECORDS
+ * Two CPUs, fork and calls, a gap of 3, a late call, marks, accounts, files, a closed end: BUILD_RECORDS
  * records in the times from 1,000 to 9,000.
  */
 void build__small(struct build *build);

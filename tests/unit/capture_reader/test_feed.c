@@ -36,6 +36,7 @@ static void test_all_in_order(void **state)
 	assert_int_equal(r.watermark_ns, 5000);
 	assert_true(r.end.closed);
 	assert_int_equal(r.end.complete_ns, 4500);
+	assert_int_equal(r.ledger.order, WEIR_ORDER_EXACT);
 	replayed__free(&r);
 	build__remove(&build);
 }
@@ -312,6 +313,7 @@ static void test_cut_off(void **state)
 	assert_int_equal(r.records, BUILD_RECORDS);
 	/* Nobody knows how much was not written. */
 	assert_int_equal(r.ledger.total.bound[WEIR_LOST_OUTPUT], WEIR_BOUND_UNKNOWN);
+	assert_int_equal(r.ledger.order, WEIR_ORDER_ESTIMATED);
 	/* The wall clock is the metadata's. */
 	assert_int_equal(r.events[0].wall_ns, BUILD_WALL_OFFSET_NS + 1010);
 	replayed__free(&r);
@@ -450,6 +452,8 @@ static void assert_second_is_gap(const struct build *build)
 	replayed__take(&r, build->path, 0, UINT64_MAX);
 	assert_int_equal(r.records, 22);
 	assert_int_equal(r.gaps, 2);
+	/* What else the packet told is not known. */
+	assert_int_equal(r.ledger.order, WEIR_ORDER_ESTIMATED);
 	gap = find(&r, WEIR_KIND_GAP, 0);
 	assert_string_equal(gap[0].source, "life0");
 	assert_int_equal(gap[0].event.seq, 1);

@@ -148,7 +148,7 @@ static void test_sizes(void **state)
 	build__remove(&build);
 }
 
-/* A file that ends anywhere: what is whole before that is there, and nothing else. */
+/* A file that ends anywhere: what is whole before that is there, and what is not is missed. */
 static void test_torn_at_every_byte(void **state)
 {
 	char path[128];
@@ -168,7 +168,9 @@ static void test_torn_at_every_byte(void **state)
 		reader = open_capture(&build);
 		assert_int_equal(stream(reader, 0)->nr_packets, whole);
 		if (cut == packet_at(bytes, whole)) {
-			assert_int_equal(nr_flaws(reader), 0);
+			assert_int_equal(only_flaw(reader)->kind, READER_MISSING);
+			assert_int_equal(only_flaw(reader)->packets, 3 - whole);
+			assert_int_equal(only_flaw(reader)->before, whole);
 		} else {
 			const struct reader_flaw *flaw = only_flaw(reader);
 			bool has_head = cut - packet_at(bytes, whole) >= HEAD;
@@ -415,6 +417,131 @@ static void test_parts_follow_each_other(void **state)
 	build__remove(&build);
 }
 
+/* The notes know which files there were. */
+static void test_files_that_are_gone(void **state)
+{
+	static const struct {
+		const char *name;
+		enum capture_stream kind;
+		uint64_t packets;
+	} gone[] = {{"cpu0.000001", CAPTURE_CPU, 3},
+		    {"cpu1.000001", CAPTURE_CPU, 3},
+		    {"tasks.000001", CAPTURE_TASKS, 2}};
+	char path[128];
+	struct build build;
+
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++) {
+		const struct reader_flaw *flaw;
+		struct reader *reader;
+
+		build__small(&build);
+		assert_int_equal(unlink(build__file(&build, gone[i].name, path)), 0);
+		reader = open_capture(&build);
+		flaw = only_flaw(reader);
+		assert_int_equal(flaw->kind, READER_GONE);
+		assert_int_equal(flaw->packets, gone[i].packets);
+		assert_int_equal(stream(reader, flaw->stream)->kind, gone[i].kind);
+		assert_int_equal(stream(reader, flaw->stream)->nr_packets, 0);
+		assert_string_equal(stream(reader, flaw->stream)->files[0].name, gone[i].name);
+		reader__close(reader);
+		build__remove(&build);
+	}
+}
+
+/* Part by part, each with its notes; CPU 0 has a packet in every part, CPU 1 in the third alone. */
+static void build_parts(struct build *build, uint32_t parts)
+{
+	static struct build_packet packet;
+
+	build__init(build);
+	for (build->part = 1; build->part <= parts; build->part++) {
+		uint64_t at_ns = 1000 * build->part, number = 2 * (build->part - 1);
+
+		for (uint32_t cpu = 0; cpu < 2; cpu++) {
+			if (cpu == 1 && build->part != 3)
+				continue;
+			build__empty(build, CAPTURE_CPU, cpu, at_ns);
+			build__begin(build, &packet, CAPTURE_CPU, cpu);
+			build__call(&packet, at_ns + 5, build->part, 9);
+			build__end(build, &packet, at_ns + 10, 0);
+		}
+		build__empty(build, CAPTURE_NOTES, 0, at_ns);
+		build__begin(build, &packet, CAPTURE_NOTES, 0);
+		build__told_file(&packet, at_ns + 10, CAPTURE_CPU, 0, number, number + 2);
+		if (build->part == 3)
+			build__told_file(&packet, at_ns + 10, CAPTURE_CPU, 1, 0, 2);
+		build__end(build, &packet, at_ns + 10, 0);
+	}
+}
+
+/* Of several parts: each file that is gone is named, once, and what its packets cost lies between others. */
+static void test_parts_that_miss_files(void **state)
+{
+	char path[128];
+	struct build build;
+	struct reader *reader;
+	const struct reader_flaw *flaws;
+	size_t count;
+
+	build_parts(&build, 5);
+	reader = open_capture(&build);
+	assert_int_equal(nr_flaws(reader), 0);
+	reader__close(reader);
+	/* The oldest part was given up: nothing tells of it, and nothing is missed. */
+	unlink(build__file(&build, "cpu0.000001", path));
+	unlink(build__file(&build, "weir.000001", path));
+	reader = open_capture(&build);
+	assert_int_equal(nr_flaws(reader), 0);
+	reader__close(reader);
+	/* The first that is left, two behind each other, and all that a CPU had. */
+	unlink(build__file(&build, "cpu0.000002", path));
+	unlink(build__file(&build, "cpu0.000004", path));
+	unlink(build__file(&build, "cpu0.000005", path));
+	unlink(build__file(&build, "cpu1.000003", path));
+	reader = open_capture(&build);
+	flaws = reader__flaws(reader, &count);
+	assert_int_equal(count, 4);
+	for (size_t i = 0; i < count; i++) {
+		static const char *const names[] = {"cpu0.000002", "cpu0.000004", "cpu0.000005",
+						    "cpu1.000003"};
+
+		assert_int_equal(flaws[i].kind, READER_GONE);
+		assert_int_equal(flaws[i].packets, 2);
+		assert_string_equal(stream(reader, flaws[i].stream)->files[flaws[i].file].name,
+				    names[i]);
+	}
+	assert_int_equal(flaws[0].to_ns, 3000);
+	assert_int_equal(flaws[1].from_ns, 3010);
+	assert_int_equal(flaws[1].to_ns, 0);
+	reader__close(reader);
+	build__remove(&build);
+}
+
+/* Files of parts that never were, by the thousand: what they cost goes by their number. */
+static void test_notes_that_lie(void **state)
+{
+	static struct build_packet packet;
+	struct build build;
+	struct reader *reader;
+	size_t count;
+
+	build__init(&build);
+	build__empty(&build, CAPTURE_NOTES, 0, 1000);
+	for (uint32_t i = 0; i < 100; i++) {
+		build__begin(&build, &packet, CAPTURE_NOTES, 0);
+		for (uint32_t j = 0; j < 1000; j++)
+			build__told_file(&packet, 1000 + i, (enum capture_stream)(j % 5),
+					 (j * 7919 + i) % 20000, j, j % 3 ? UINT64_MAX : 1);
+		build__end(&build, &packet, 1001 + i, 0);
+	}
+	reader = open_capture(&build);
+	reader__streams(reader, &count);
+	assert_true(count > 1000 && count < 20002);
+	assert_int_equal(nr_flaws(reader), count - 1);
+	reader__close(reader);
+	build__remove(&build);
+}
+
 /* Each would have a MiB looked at that is no packet: what they cost is bounded, and they are one flaw. */
 static void test_heads_that_lie(void **state)
 {
@@ -485,6 +612,9 @@ int main(void)
 		cmocka_unit_test(test_damaged_metadata),
 		cmocka_unit_test(test_no_capture),
 		cmocka_unit_test(test_parts_follow_each_other),
+		cmocka_unit_test(test_files_that_are_gone),
+		cmocka_unit_test(test_parts_that_miss_files),
+		cmocka_unit_test(test_notes_that_lie),
 		cmocka_unit_test(test_heads_that_lie),
 		cmocka_unit_test(test_short_frames),
 	};

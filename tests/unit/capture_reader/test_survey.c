@@ -9,21 +9,25 @@
 #include "capture/packet.h"
 #include "capture/survey.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 struct told {
 	unsigned int count;
-	char last[256], file[32];
+	char first[256], last[256], file[32];
 };
 
 static void on_problem(void *ctx, const char *file, uint64_t offset, const char *text)
 {
 	struct told *told = ctx;
 
-	told->count++;
+	if (!told->count++)
+		snprintf(told->first, sizeof(told->first), "%s", text);
 	snprintf(told->last, sizeof(told->last), "%s", text);
 	snprintf(told->file, sizeof(told->file), "%s", file ? file : "");
 }
@@ -148,14 +152,29 @@ static void test_accounts(void **state)
 }
 
 /* A file that is gone leaves nothing behind but the account. */
-static void test_cpu_without_file(void **state)
+static void test_files_that_are_gone(void **state)
 {
 	struct build build;
+	struct survey s;
+	struct told told;
 	char path[128];
 
 	build__small(&build);
 	assert_int_equal(unlink(build__file(&build, "cpu1.000001", path)), 0);
-	assert_problem(&build, "13 records were delivered of CPUs that have no file");
+	survey(&build, &s, &told);
+	assert_string_equal(told.first, "cpu1.000001 is missing, with its 3 packets");
+	assert_string_equal(told.last, "cpu1: 3 lost by reserve_failed, and 0 by its gaps");
+	assert_int_equal(s.damaged, 13);
+	assert_false(s.damaged_unknown);
+	survey__free(&s);
+	/* It holds no events: nothing else tells of it. */
+	build__remove(&build);
+	build__small(&build);
+	assert_int_equal(unlink(build__file(&build, "tasks.000001", path)), 0);
+	survey(&build, &s, &told);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.last, "tasks.000001 is missing, with its 2 packets");
+	survey__free(&s);
 	build__remove(&build);
 }
 
@@ -340,18 +359,65 @@ static void test_repair_leaves_the_rest(void **state)
 	build__remove(&build);
 }
 
+static void on_no_cut(void *ctx, const struct survey_cut *cut)
+{
+	*(int *)ctx = cut->error;
+}
+
+/* What has another name, or is only a name, may be anybody's; what is being written is not torn. */
+static void test_repair_of_what_is_not_ours(void **state)
+{
+	char path[128], other[128];
+	struct reader *reader;
+	struct build build;
+	uint8_t *bytes;
+	size_t len;
+	int dir, error = 0;
+
+	build__small(&build);
+	build__file(&build, "cpu1.000001", path);
+	build__file(&build, "others", other);
+	len = build__read(path, &bytes);
+	build__write(path, bytes, len - 9);
+	assert_int_equal(link(path, other), 0);
+	reader = open_capture(&build);
+	assert_int_equal(survey__repair(reader, on_no_cut, &error), 1);
+	assert_int_equal(error, EMLINK);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(survey__repair(reader, on_no_cut, &error), 1);
+	assert_int_equal(error, ELOOP);
+	/* Longer than it was when it was looked at. */
+	assert_int_equal(rename(other, path), 0);
+	build__write(path, bytes, len);
+	assert_int_equal(survey__repair(reader, on_no_cut, &error), 1);
+	assert_int_equal(error, EBUSY);
+	free(bytes);
+	assert_int_equal(build__read(path, &bytes), len);
+	dir = open(build.path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(dir, LOCK_EX), 0);
+	assert_true(reader__is_recording(reader));
+	assert_int_equal(survey__repair(reader, on_no_cut, &error), -EBUSY);
+	close(dir);
+	assert_false(reader__is_recording(reader));
+	reader__close(reader);
+	free(bytes);
+	build__remove(&build);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_accounts),
-		cmocka_unit_test(test_cpu_without_file),
+		cmocka_unit_test(test_files_that_are_gone),
 		cmocka_unit_test(test_rules_of_packets),
 		cmocka_unit_test(test_first_packet_is_empty),
 		cmocka_unit_test(test_damage_is_told),
 		cmocka_unit_test(test_repair_at_every_byte),
 		cmocka_unit_test(test_repair_cuts_zeros),
 		cmocka_unit_test(test_repair_leaves_the_rest),
+		cmocka_unit_test(test_repair_of_what_is_not_ours),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
