@@ -6,7 +6,8 @@ lines that come out.
     peers.py BUILD RESULTS [ROUNDS]
 
 RESULTS gets all of it as JSON; report.py makes tables of that. A tool that is not installed, or fails, is
-left out with its reason. Needs root.
+left out with its reason. Needs root. A round is all tools under all loads and all readers, so that what the
+machine does meanwhile is everybody's.
 
 Each tool starts the work, so that it traces from the first call on. `work run` measures what the traced
 side notices; the tool's own CPU time is the kernel's account of it, less the work's where that is in it.
@@ -33,7 +34,7 @@ CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
 PATIENCE_S = 90
 CALLS = 500_000         # of each kind by dd: a read and a write
 UNAMES = 300_000        # on each CPU
-LOOPS = 50_000          # to and fro
+LOOPS = 250_000         # to and fro
 # Slow ones do a part of it, and are told in the same unit.
 PART = {"perf trace": 25, "strace -f": 25, "bpftrace": 5, "libbpf perf_buffer": 5}
 # What rounding to a microsecond can make look like a step back.
@@ -60,7 +61,9 @@ def uname(part):
 
 
 def pipe(part):
-    return ["perf", "bench", "sched", "pipe", "-l", str(LOOPS // part)]
+    """On one CPU: on two, most of the time is that of waking the other one up."""
+    return ["taskset", "-c", str(max(os.sched_getaffinity(0))), "perf", "bench", "sched", "pipe", "-l",
+            str(LOOPS // part)]
 
 
 LOADS = {
@@ -152,7 +155,7 @@ TOOLS = [
 # What can't be measured here, and why: in the tables as well.
 LEFT_OUT = {
     "strace -f/switch": "shows no switches",
-    "trace-cmd": "does not record in this guest; libtracefs reads the same buffers",
+    "trace-cmd": "record needs ftrace, which this guest refuses; libtracefs reads the same buffers",
     "sysdig": "does not record in this guest",
 }
 
@@ -225,12 +228,13 @@ def measure(tool, load):
         told = os.path.join(folder, "work")
         work = [WORK, "run", told] + load.command(part)
         argv = cut(before, folder) + ([" ".join(work)] if tool.quoted else work)
-        _, cpu_s, reaped, _ = run(argv, subprocess.DEVNULL, tool.env)
+        whole_s, cpu_s, reaped, _ = run(argv, subprocess.DEVNULL, tool.env)
         with open(told, encoding="utf-8") as file:
             took_ns, traced_ns = map(int, file.read().split())
         if reaped:
             cpu_s = max(0, cpu_s - traced_ns / 1e9)
-        found = {"time_s": took_ns / 1e9 * scale, "traced_cpu_s": traced_ns / 1e9 * scale,
+        found = {"time_s": took_ns / 1e9 * scale, "whole_s": whole_s * scale,
+                 "traced_cpu_s": traced_ns / 1e9 * scale,
                  "tool_cpu_s": cpu_s * scale if before else 0}
         out = os.path.join(folder, "out")
         if tool.after:
@@ -251,7 +255,8 @@ def median_of(runs):
         found["back_ns"] = max(run["back_ns"] for run in runs)
     if "twice" in found:
         found["twice_most"] = max(run["twice"] for run in runs)
-    found["lost_most"] = max((run["lost"] for run in runs if "lost" in run), default=None)
+    if "lost" in found:
+        found["lost_most"] = max(run["lost"] for run in runs)
     found["runs"] = len(runs)
     return found
 
@@ -260,77 +265,178 @@ def say(text):
     print(text, flush=True)
 
 
-def all_tools(load):
-    runs, failed = {}, {}
-    for number in range(ROUNDS):
-        turn = number % len(TOOLS)
-        for tool in TOOLS[turn:] + TOOLS[:turn]:
-            if tool.before(load.name) is None or tool.name in failed:
-                continue
-            if tool.needs and not shutil.which(tool.needs):
-                failed[tool.name] = "not installed"
-                continue
-            try:
-                runs.setdefault(tool.name, []).append(measure(tool, load))
-            except (Failed, OSError, subprocess.SubprocessError) as why:
-                failed[tool.name] = str(why)
-                runs.pop(tool.name, None)
-    found = {tool.name: median_of(runs[tool.name]) for tool in TOOLS if tool.name in runs}
+class Tried:
+    """Runs of one kind of thing, by name; what has failed once is not tried again."""
+
+    def __init__(self):
+        self.runs, self.failed = {}, {}
+
+    def run(self, name, act, *args):
+        if name in self.failed:
+            return
+        try:
+            self.runs.setdefault(name, []).append(act(*args))
+        except (Failed, OSError, subprocess.SubprocessError) as why:
+            self.failed[name] = str(why)
+            self.runs.pop(name, None)
+
+    def medians(self, names):
+        return {name: median_of(self.runs[name]) for name in names if name in self.runs}
+
+
+class Progress:
+    """Where it is, on a terminal, and how long it may go on: rounds take as long as those before."""
+
+    def __init__(self):
+        self.begin, self.round = time.monotonic(), 0
+
+    def left(self):
+        if not self.round:
+            return ""
+        each_s = (self.round_began - self.begin) / self.round
+        left_s = each_s * (ROUNDS - self.round) - (time.monotonic() - self.round_began)
+        return f", some {max(0, left_s) / 60:.1f} minutes left"
+
+    def start_round(self, number):
+        self.round, self.round_began = number, time.monotonic()
+
+    def show(self, text):
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K  round {self.round + 1} of {ROUNDS}{self.left()}: {text}")
+            sys.stderr.flush()
+
+    def clear(self):
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+
+
+def turned(things, number):
+    """Who comes first is another one in each round."""
+    turn = number % len(things)
+    return things[turn:] + things[:turn]
+
+
+def round_of_tools(load, number, tried, progress):
+    for tool in turned(TOOLS, number):
+        if tool.before(load.name) is None:
+            continue
+        progress.show(f"{load.name}, {tool.name}")
+        if tool.needs and not shutil.which(tool.needs):
+            tried.failed[tool.name] = "not installed"
+        tried.run(tool.name, measure, tool, load)
+
+
+def tell_tools(load, tried):
+    found = tried.medians([tool.name for tool in TOOLS])
     for name, figures in found.items():
         say(f"  {load.name:7} {name:22} " + " ".join(
             f"{key}={value:.4g}" for key, value in sorted(figures.items()) if value is not None))
-    for name, why in failed.items():
+    for name, why in tried.failed.items():
         say(f"  {load.name:7} {name:22} left out: {why}")
-    return {"tools": found, "failed": failed}
+    return {"tools": found, "failed": tried.failed}
 
 
 # ---- captures ---------------------------------------------------------------------------------------
 
 READ_EVENTS = 1_000_000
+TRACING = "/sys/kernel/tracing/instances"
+# It gives up when a program of BPF comes or goes while it reads the symbols: it gets a copy of them.
+EXTRACT = ('cat /proc/kallsyms >"$2.kallsyms" && mount --bind "$2.kallsyms" /proc/kallsyms && '
+           'exec trace-cmd extract -B "$1" -o "$2"')
 
 
-def readers_of(folder):
-    """name -> (argv, events): who reads what has been recorded."""
-    two, many, data = (os.path.join(folder, name) for name in ("two", "many", "perf.data"))
-    made = os.path.join(BUILD, "bench", "replay")
-    subprocess.run([made, "make", two, str(READ_EVENTS), "2"], check=True)
-    subprocess.run([made, "make", many, str(READ_EVENTS), "128"], check=True)
-    counter = ["--component=sink.utils.counter"]
+def make_trace_dat(path):
+    """dd's calls, as trace-cmd has them in its file; how many. It enables nothing, for its own `record`
+    wants ftrace as well, but takes what the kernel has recorded into an instance of ours."""
+    name = f"weir-bench-{os.getpid()}"
+    folder = os.path.join(TRACING, name)
+
+    def put(file, text):
+        with open(os.path.join(folder, file), "w", encoding="ascii") as at:
+            at.write(text)
+
+    os.mkdir(folder)
+    try:
+        put("buffer_size_kb", str(96 << 10))
+        put("trace_clock", "mono")
+        put("events/raw_syscalls/filter", 'comm == "dd"')
+        put("events/raw_syscalls/enable", "1")
+        run(dd(1), subprocess.DEVNULL)
+        put("tracing_on", "0")
+        run(["unshare", "-m", "sh", "-c", EXTRACT, "sh", name, path], subprocess.DEVNULL)
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # trace-cmd takes it away
+            os.rmdir(folder)
+    counter = os.path.join(PEERS, "tracecmd")
+    return int(subprocess.run([counter, path], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def perf_readers(folder):
+    data = os.path.join(folder, "perf.data")
+    run(["perf", "record", "-q", "-m", "8M", "-e", "raw_syscalls:*", "-o", data] + dd(1),
+        subprocess.DEVNULL)
+    events = 4 * CALLS  # a read and a write, where each begins and where it ends
+    return {"perf script": (["perf", "script", "--ns", "-i", data], events),
+            "perf report": (["perf", "report", "--stdio", "-i", data], events)}
+
+
+def tracecmd_readers(folder):
+    data = os.path.join(folder, "trace.dat")
+    events = make_trace_dat(data)
+    return {"libtracecmd, counter": ([os.path.join(PEERS, "tracecmd"), data], events),
+            "trace-cmd report": (["trace-cmd", "report", "-i", data], events)}
+
+
+def ctf_readers(folder):
     readers = {}
-    for name, path in (("2 streams", two), ("128 streams", many)):
+    for streams in (2, 128):
+        path, name = os.path.join(folder, str(streams)), f"{streams} streams"
+        subprocess.run([os.path.join(BUILD, "bench", "replay"), "make", path, str(READ_EVENTS),
+                        str(streams)], check=True)
         readers[f"weir replay, none, {name}"] = [WEIR, "replay", "-f", "none", path]
         readers[f"weir replay, text, {name}"] = [WEIR, "replay", path]
         if shutil.which("babeltrace2"):
-            readers[f"babeltrace2, counter, {name}"] = ["babeltrace2", path] + counter
-            if path == two:
+            readers[f"babeltrace2, counter, {name}"] = [
+                "babeltrace2", path, "--component=sink.utils.counter"]
+            if streams == 2:
                 readers[f"babeltrace2, text, {name}"] = ["babeltrace2", path]
-    events = dict.fromkeys(readers, READ_EVENTS)
-    if shutil.which("perf"):
-        with contextlib.suppress(Failed):
-            run(["perf", "record", "-q", "-m", "8M", "-e", "raw_syscalls:*", "-o", data] + dd(1),
-                subprocess.DEVNULL)
-            readers["perf script"] = ["perf", "script", "--ns", "-i", data]
-            readers["perf report"] = ["perf", "report", "--stdio", "-i", data]
-            events["perf script"] = events["perf report"] = 2 * CALLS
-    return {name: (argv, events[name]) for name, argv in readers.items()}
+    return {name: (argv, READ_EVENTS) for name, argv in readers.items()}
 
 
-def all_readers():
-    runs = {}
-    with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
-        readers = readers_of(folder)
-        for _ in range(ROUNDS):
-            for name, (argv, events) in readers.items():
-                try:
-                    took, _, _, mib = run(argv, subprocess.DEVNULL)
-                    runs.setdefault(name, []).append({"per_s": events / took, "mib": mib})
-                except Failed as why:
-                    say(f"  reading {name:32} failed: {why}")
-    found = {name: {key: statistics.median(run[key] for run in all_runs)
-                    for key in ("per_s", "mib")} for name, all_runs in runs.items()}
+def readers_of(folder, tried):
+    """name -> (argv, events): who reads what has been recorded."""
+    readers = ctf_readers(folder)
+    for name, make, needs in (("perf", perf_readers, ("perf",)),
+                              ("libtracecmd", tracecmd_readers,
+                               ("trace-cmd", os.path.join(PEERS, "tracecmd")))):
+        if not all(map(shutil.which, needs)):
+            tried.failed[name] = "not installed"
+            continue
+        try:
+            readers.update(make(folder))
+        except (Failed, OSError, subprocess.SubprocessError) as why:
+            tried.failed[name] = str(why)
+    return readers
+
+
+def read_once(argv, events):
+    took, _, _, mib = run(argv, subprocess.DEVNULL)
+    return {"per_s": events / took, "mib": mib}
+
+
+def round_of_readers(readers, number, tried, progress):
+    for name, (argv, events) in turned(list(readers.items()), number):
+        progress.show(f"reading, {name}")
+        tried.run(name, read_once, argv, events)
+
+
+def tell_readers(readers, tried):
+    found = tried.medians(readers)
     for name, figures in found.items():
         say(f"  reading {name:32} {figures['per_s'] / 1e6:.2f} M events/s, {figures['mib']:.0f} MiB")
-    return found
+    for name, why in tried.failed.items():
+        say(f"  reading {name:32} left out: {why}")
+    return {"readers": found, "failed": tried.failed}
 
 
 # ---- the machine ------------------------------------------------------------------------------------
@@ -349,14 +455,31 @@ def versions():
     return {name: version(*argv) for name, argv in asked.items() if shutil.which(argv[0])}
 
 
+def measure_all():
+    tried = {name: Tried() for name in (*LOADS, "reading")}
+    progress = Progress()
+    with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
+        progress.show("what there is to read")
+        readers = readers_of(folder, tried["reading"])
+        progress.begin = time.monotonic()
+        for number in range(ROUNDS):
+            progress.start_round(number)
+            for name, load in LOADS.items():
+                round_of_tools(load, number, tried[name], progress)
+            round_of_readers(readers, number, tried["reading"], progress)
+    progress.clear()
+    return ({name: tell_tools(load, tried[name]) for name, load in LOADS.items()},
+            tell_readers(readers, tried["reading"]))
+
+
 def main():
     if os.geteuid():
         sys.exit("peers: needs root")
     begin = time.monotonic()
     load_before = os.getloadavg()[0]
-    found = {name: all_tools(load) for name, load in LOADS.items()}
+    loads, reading = measure_all()
     results = {
-        "loads": found, "reading": all_readers(), "left_out": LEFT_OUT, "versions": versions(),
+        "loads": loads, "reading": reading, "left_out": LEFT_OUT, "versions": versions(),
         "rounds": ROUNDS, "parts": PART, "load_before": load_before,
         "load_after": os.getloadavg()[0], "seconds": time.monotonic() - begin,
     }
