@@ -250,13 +250,14 @@ static int say_no_right(const struct source_perf_event *event, int err, const st
 {
 	/* The raw bytes of tracepoints are for nobody's eyes at 0, all of a CPU's events not at 1. */
 	int needed = event->attr.sample_type & PERF_SAMPLE_RAW ? -1 : 0;
+	int paranoid = read_paranoid();
 
+	/* Above 2, which only some distributions' kernels know, CAP_PERFMON is not enough. */
 	return reason__say(
 		reason, err,
 		"no permission for %s on all of a CPU (kernel.perf_event_paranoid is %d); "
-		"run as root or with CAP_PERFMON, or allow it: sysctl "
-		"kernel.perf_event_paranoid=%d",
-		event->name, read_paranoid(), needed);
+		"run as root or with %s, or allow it: sysctl kernel.perf_event_paranoid=%d",
+		event->name, paranoid, paranoid > 2 ? "CAP_SYS_ADMIN" : "CAP_PERFMON", needed);
 }
 
 int perf_attr__explain_open(const struct source_perf_event *event, uint32_t cpu, int err,
