@@ -198,14 +198,13 @@ bool filter__is_container(const struct filter *filter, const char *container)
 	return begins_with(container, filter->container);
 }
 
-/* In this cgroup, or in one below it. */
-static bool is_below(const char *path, const char *top)
+bool filter__is_in_cgroup(const struct filter *filter, const char *path)
 {
-	size_t len = strlen(top);
+	size_t len = strlen(filter->cgroup);
 
-	while (len > 1 && top[len - 1] == '/')
+	while (len > 1 && filter->cgroup[len - 1] == '/')
 		len--;
-	if (!path || strncmp(path, top, len) != 0)
+	if (!path || strncmp(path, filter->cgroup, len) != 0)
 		return false;
 	return len == 1 || !path[len] || path[len] == '/';
 }
@@ -215,7 +214,7 @@ static bool task_matches(const struct filter *filter, const struct sink_event *i
 {
 	if (filter->container && !filter__is_container(filter, item->container))
 		return false;
-	if (filter->cgroup && (!task || !is_below(task->cgroup, filter->cgroup)))
+	if (filter->cgroup && (!task || !filter__is_in_cgroup(filter, task->cgroup)))
 		return false;
 	/* The kernel has looked at the caller of a system call, who may have changed since its exec. */
 	if (filter->user && item->decoded->group != WEIR_GROUP_SYS &&

@@ -55,6 +55,9 @@ const char *filter__of_calls(const struct filter *filter);
 /* Is this the id or name that --container asks for? NULL: of no container. */
 bool filter__is_container(const struct filter *filter, const char *container);
 
+/* Is this the path of the cgroup that --cgroup asks for, or of one below it? NULL: unknown. */
+bool filter__is_in_cgroup(const struct filter *filter, const char *path);
+
 /* Does it have to know what descriptors stand for? */
 bool filter__needs_fds(const struct filter *filter);
 

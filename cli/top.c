@@ -7,7 +7,6 @@
  * all of it came to.
  */
 #include "cli/commands.h"
-#include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/stop.h"
@@ -30,6 +29,7 @@
 #define FIRST_SCREEN_NS	    (NSEC_PER_SEC / 2)
 #define OUT_BUFFER_BYTES    (256u << 10)
 #define STOP_GRACE_MS	    400
+#define LEAST_PAUSE_MS	    1 /* between two looks at rings that fill up */
 
 #define AT(member) OPTION_AT(struct top_options, member)
 
@@ -48,10 +48,15 @@ static const struct option_def top_options[] = {
 	{'o', "sort", OPTION_STRING, AT(sort), "KEY",
 	 "cpu (default), total, vol, invol, migr, wait, p50, p99, max, rss,\n"
 	 "cycles, ipc, pid or name; the most first; - in front turns it round"},
-	{'u', "uid", OPTION_STRING, AT(user), "USER", "only of USER's (name or number) processes"},
+	{'u', "uid", OPTION_STRING, AT(filter.user), "USER",
+	 "only of USER's (name or number) processes"},
 	{'p', "pid", OPTION_LIST, AT(pids), "PID[,PID]...", "only of these processes"},
-	{0, "comm", OPTION_LIST, AT(comms), "GLOB",
+	{0, "comm", OPTION_LIST, AT(filter.comms), "GLOB",
 	 "only of threads or processes whose name matches; repeat for more"},
+	{0, "container", OPTION_STRING, AT(filter.container), "ID",
+	 "only in this container: its id or name, or how that begins"},
+	{0, "cgroup", OPTION_STRING, AT(filter.cgroup), "PATH",
+	 "only in this cgroup and those below it"},
 	{'i', "no-idle", OPTION_FLAG, AT(no_idle), NULL,
 	 "leave out who did not have a CPU in the interval"},
 	{0, "account", OPTION_FLAG, AT(account), NULL,
@@ -92,6 +97,7 @@ const struct command_def top_command = {
 		 "  weir top                      a screen\n"
 		 "  weir top -d 10 --once -i      who had a CPU in the next ten seconds\n"
 		 "  weir top --by container       containers instead of processes\n"
+		 "  weir top --cgroup /system.slice --by cgroup   what services take\n"
 		 "  weir top -H -p 123 -o p99     who of 123's threads waits longest for a CPU\n"
 		 "  weir top --json -n 5 -d 1     five reports for a program\n"
 		 "  weir top --replay cap -d 60   a capture, a minute a report\n\n"
@@ -198,14 +204,15 @@ static bool check_pids(struct top *t)
 	return true;
 }
 
-static bool check_user(struct top *t)
+static bool check_filter(struct top *t)
 {
-	struct filter filter = {.user = t->opts.user};
+	struct filter *filter = &t->opts.filter;
 
-	if (!filter__check(&filter, &top_command))
+	if (!filter__check(filter, &top_command))
 		return false;
-	t->view.has_uid = filter.user;
-	t->view.uid = filter.uid;
+	t->view.filter = filter;
+	t->view.has_uid = filter->user;
+	t->view.uid = filter->uid;
 	return true;
 }
 
@@ -245,8 +252,7 @@ static bool check_options(struct top *t)
 	t->view.tree = opts->tree;
 	t->view.account = opts->account || opts->json;
 	t->view.counters = opts->counters;
-	t->view.comms = &opts->comms;
-	return check_by(t) && check_sort(t) && check_pids(t) && check_user(t) &&
+	return check_by(t) && check_sort(t) && check_pids(t) && check_filter(t) &&
 	       style__words(&top_command, NULL, opts->color);
 }
 
@@ -309,6 +315,9 @@ static bool wait_for(struct top *t, uint64_t until_ns)
 		fds[i].events = POLLIN;
 	if (ppoll(fds, 1 + TOP_WAKE_FDS, &timeout, NULL) < 0)
 		fds[0].revents = 0;
+	/* Small rings fill up as fast as they are read: each look would be a switch more for those seen. */
+	else if (fds[1 + TOP_WAKE_RINGS].revents)
+		poll(NULL, 0, LEAST_PAUSE_MS);
 	return !t->screen || top_screen__keys(t->screen, fds[0].revents);
 }
 

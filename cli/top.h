@@ -6,6 +6,7 @@
 #ifndef WEIR_CLI_TOP_H
 #define WEIR_CLI_TOP_H
 
+#include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "state/usage.h"
@@ -13,8 +14,9 @@
 extern const struct command_def top_command;
 
 struct top_options {
-	struct option_list pids, comms;
-	const char *by, *sort, *user, *color, *replay;
+	struct option_list pids;
+	struct filter filter; /* comms, user, cgroup, container */
+	const char *by, *sort, *color, *replay;
 	uint64_t interval_ns, count, rows, buffer;
 	bool batch, threads, no_idle, json, once, counters, tree, account, cmdline, strict, verbose;
 };
@@ -56,8 +58,8 @@ struct top_view {
 	uint32_t uid;
 	uint32_t pids[SELECTION_PIDS_MAX];
 	uint32_t nr_pids;
-	const struct option_list *comms;
-	char text[TOP_TEXT_MAX]; /* part of a name or pid; "": any */
+	const struct filter *filter; /* checked; its user is above */
+	char text[TOP_TEXT_MAX];     /* part of a name or pid; "": any */
 };
 
 /* What weir itself has lost and cost, since the beginning. */
@@ -181,7 +183,7 @@ int top_source__close(struct top_source *source);
 void top_source__free(struct top_source *source);
 
 /* One of them is readable when it wants to be read. */
-#define TOP_WAKE_FDS 2
+enum { TOP_WAKE_STREAM = 0, TOP_WAKE_RINGS, TOP_WAKE_FDS };
 void top_source__wake_fds(const struct top_source *source, int fds[TOP_WAKE_FDS]);
 
 /* An interval of a capture. Other than 0 ends it; -ECANCELED: in good order. */

@@ -151,6 +151,8 @@ static void put_names(struct json *json, const struct usage_row *row, enum usage
 			member_text(json, "comm", row->comm);
 		if (row->name[0])
 			member_text(json, "name", row->name);
+		if (row->exe)
+			member_text(json, "exe", row->exe);
 	}
 	if (row->uid != TASKS_UID_UNKNOWN)
 		member_u64(json, "uid", row->uid);

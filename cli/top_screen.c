@@ -331,10 +331,13 @@ static void draw_foot(const struct top_screen *screen)
 		put(screen, LINES - 1, 0, screen->message, PAINT_ALERT);
 		return;
 	}
-	snprintf(text, sizeof(text), "%ssorted by %s%s%s%s%s%s%s%s; %zu rows; h: help, q: end",
+	snprintf(text, sizeof(text), "%ssorted by %s%s%s%s%s%s%s%s%s; %zu rows; h: help, q: end",
 		 screen->frozen ? "FROZEN (space: go on); " : "", top_sort__name(view->sort),
 		 view->reverse ? ", least first" : "", view->no_idle ? "; without idle ones" : "",
 		 view->no_ended ? "; without ended ones" : "", view->has_uid ? "; of one user" : "",
+		 view->filter->container ? "; of one container"
+		 : view->filter->cgroup	 ? "; of one cgroup"
+					 : "",
 		 view->text[0] ? "; only with '" : "", view->text, view->text[0] ? "'" : "",
 		 screen->table ? screen->table->count : (size_t)0);
 	put(screen, LINES - 1, 0, text, screen->frozen ? PAINT_ALERT : PAINT_DIM);

@@ -217,8 +217,8 @@ int top_source__poll(struct top_source *source)
 
 void top_source__wake_fds(const struct top_source *source, int fds[TOP_WAKE_FDS])
 {
-	fds[0] = source->stream_fd;
-	fds[1] = lean__wake_fd(source->lean);
+	fds[TOP_WAKE_STREAM] = source->stream_fd;
+	fds[TOP_WAKE_RINGS] = lean__wake_fd(source->lean);
 }
 
 const struct usage_snapshot *top_source__take(struct top_source *source)

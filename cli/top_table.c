@@ -74,13 +74,21 @@ static bool has_pid(const struct top_view *view, uint32_t pid)
 
 static bool has_comm(const struct top_view *view, const struct usage_row *row)
 {
-	if (!view->comms || !view->comms->count)
-		return true;
-	for (unsigned i = 0; i < view->comms->count; i++)
-		if (!fnmatch(view->comms->at[i], row->comm, 0) ||
-		    !fnmatch(view->comms->at[i], row->name, 0))
+	const struct option_list *comms = &view->filter->comms;
+
+	for (unsigned i = 0; i < comms->count; i++)
+		if (!fnmatch(comms->at[i], row->comm, 0) || !fnmatch(comms->at[i], row->name, 0))
 			return true;
-	return false;
+	return !comms->count;
+}
+
+static bool is_in_place(const struct top_view *view, const struct usage_row *row)
+{
+	const struct filter *filter = view->filter;
+
+	if (filter->container && !filter__is_container(filter, row->container))
+		return false;
+	return !filter->cgroup || filter__is_in_cgroup(filter, row->cgroup);
 }
 
 static bool has_text(const struct top_view *view, const struct usage_row *row)
@@ -101,7 +109,8 @@ static bool wants(const void *ctx, const struct usage_row *row)
 
 	if (view->has_uid && row->uid != view->uid)
 		return false;
-	return has_pid(view, row->pid) && has_comm(view, row) && has_text(view, row);
+	return has_pid(view, row->pid) && has_comm(view, row) && is_in_place(view, row) &&
+	       has_text(view, row);
 }
 
 /* Had it a CPU, or did it end, in this interval? */

@@ -32,4 +32,9 @@ struct name *names__get(struct names *names, const char *text, size_t len);
 struct name *name__ref(struct name *name);
 void names__put(struct names *names, struct name *name);
 
+static inline const char *name__text(const struct name *name)
+{
+	return name ? name->text : NULL;
+}
+
 #endif /* WEIR_STATE_NAMES_H */

@@ -86,6 +86,7 @@ static struct remains *remains_of(struct runners *runners, const struct runner_w
 
 static void put_who(struct runners *runners, struct runner_who *who)
 {
+	names__put(&runners->names, who->exe);
 	names__put(&runners->names, who->cgroup);
 	names__put(&runners->names, who->container);
 }
@@ -354,25 +355,28 @@ static void set_comm(char comm[WEIR_COMM_LEN], const char *from)
 	memcpy(comm, from, strnlen(from, WEIR_COMM_LEN - 1));
 }
 
+/* The same again nearly always. */
+static void set_name(struct runners *runners, struct name **at, const char *text)
+{
+	struct name *old = *at;
+
+	if (old && text && !strcmp(old->text, text))
+		return;
+	*at = text ? names__get(&runners->names, text, strlen(text)) : NULL;
+	names__put(&runners->names, old);
+}
+
 static void describe_proc(struct runners *runners, struct runner_proc *proc,
 			  const struct task_view *view)
 {
 	struct runner_who *who = &proc->who;
-	struct name *cgroup = who->cgroup, *container = who->container;
 
 	who->uid = view->uid;
 	who->ppid = view->ppid;
 	set_comm(who->name, view->name);
-	/* The same again nearly always: then the name comes back as it was. */
-	who->cgroup = NULL;
-	who->container = NULL;
-	if (view->cgroup)
-		who->cgroup = names__get(&runners->names, view->cgroup, strlen(view->cgroup));
-	if (view->container)
-		who->container = names__get(&runners->names, view->container,
-					    strlen(view->container));
-	names__put(&runners->names, cgroup);
-	names__put(&runners->names, container);
+	set_name(runners, &who->exe, view->exe);
+	set_name(runners, &who->cgroup, view->cgroup);
+	set_name(runners, &who->container, view->container);
 }
 
 void runners__describe(struct runners *runners, struct runner *runner, uint64_t stamp_ns)

@@ -28,6 +28,7 @@ struct runner_who {
 	uint32_t uid;			 /* TASKS_UID_UNKNOWN */
 	uint32_t ppid;			 /* 0: unknown or none */
 	char name[WEIR_COMM_LEN];	 /* of the process; "": unknown */
+	struct name *exe;		 /* NULL: unknown */
 	struct name *cgroup, *container; /* NULL: unknown, none */
 };
 

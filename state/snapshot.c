@@ -75,7 +75,7 @@ static bool has_room(struct usage *usage)
 {
 	struct runners *runners = &usage->runners;
 	size_t rows = runners->by_tid.count + count_leftovers(runners) + 1 + 2 * usage->nr_cpus;
-	size_t names = 2 * (runners->by_pid.count + runners->remains.count);
+	size_t names = 3 * runners->by_pid.count + 2 * runners->remains.count;
 
 	usage->rows = make_room(usage, usage->rows, &usage->rows_room, rows, sizeof(*usage->rows));
 	usage->cpu_rows = make_room(usage, usage->cpu_rows, &usage->cpu_rows_room, usage->nr_cpus,
@@ -143,8 +143,9 @@ static void of_process(struct usage_row *row, const struct runner_proc *proc)
 	row->process_start_ns = proc->start_ns;
 	row->uid = proc->who.uid;
 	row->ppid = proc->who.ppid;
-	row->cgroup = proc->who.cgroup ? proc->who.cgroup->text : NULL;
-	row->container = proc->who.container ? proc->who.container->text : NULL;
+	row->exe = name__text(proc->who.exe);
+	row->cgroup = name__text(proc->who.cgroup);
+	row->container = name__text(proc->who.container);
 	memcpy(row->name, proc->who.name, sizeof(row->name));
 }
 
@@ -175,6 +176,7 @@ static void process_rows(struct usage *usage)
 	for (struct list_node *node = list->next; node != list; node = node->next) {
 		struct runner_proc *proc = list__entry(node, struct runner_proc, all);
 
+		keep_name(usage, proc->who.exe);
 		keep_name(usage, proc->who.cgroup);
 		keep_name(usage, proc->who.container);
 		if (!is_empty(&proc->gone))

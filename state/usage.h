@@ -99,6 +99,7 @@ struct usage_row {
 	uint64_t start_ns, process_start_ns; /* 0: unknown */
 	char comm[WEIR_COMM_LEN];	     /* of the thread; "": unknown */
 	char name[WEIR_COMM_LEN];	     /* of its process */
+	const char *exe;		     /* of its process; NULL: unknown */
 	const char *cgroup, *container;	     /* NULL: unknown, none */
 	struct usage_counts now; /* in the interval; time_ns can be negative: see slices.h */
 	struct usage_counts total;

@@ -91,6 +91,15 @@ class Top(live.Child):
             return [json.loads(line) for line in reports if line.endswith("\n")]
 
 
+def cgroups():
+    """Where they are mounted, by version 2."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        for _, place, kind, *_ in map(str.split, mounts):
+            if kind == "cgroup2":
+                return place
+    raise unittest.SkipTest("there is no hierarchy of cgroups of version 2")
+
+
 def elapsed_ns(report):
     return int(report["to"]) - int(report["from"])
 
@@ -581,6 +590,38 @@ class Options(unittest.TestCase):
         report = self.report("--comm", "python*")
         self.assertIn(os.getpid(), [row.get("pid") for row in report["rows"]])
         self.assertNotIn(1, [row.get("pid") for row in report["rows"]])
+
+    def test_cgroup(self):
+        me, = (row for row in self.report("-p", os.getpid())["rows"] if row["kind"] == "tasks")
+        for path in me["cgroup"], cgroups() + me["cgroup"]:
+            rows = [row for row in self.report("--cgroup", path)["rows"] if row["kind"] == "tasks"]
+            self.assertIn(os.getpid(), [row["pid"] for row in rows])
+            self.assertTrue(all(row["cgroup"].startswith(me["cgroup"]) for row in rows))
+        rows = self.report("--cgroup", "/no/such/group")["rows"]
+        self.assertEqual([row for row in rows if row["kind"] == "tasks"], [])
+
+    def test_container(self):
+        """By its id, by how that begins, and nobody else."""
+        container = "ab" * 32
+        folder = os.path.join(cgroups(), f"docker-{container}.scope")
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            self.skipTest(f"no cgroup can be made: {error}")
+        try:
+            with live.subprocess.Popen(["sleep", "1000"]) as child:
+                with open(os.path.join(folder, "cgroup.procs"), "w", encoding="ascii") as procs:
+                    procs.write(str(child.pid))
+                for words, pids in ((container, {child.pid}), ("abab", {child.pid}), ("abba", set())):
+                    rows = self.report("--container", words)["rows"]
+                    self.assertEqual({row["pid"] for row in rows if row["kind"] == "tasks"}, pids)
+                child.kill()
+        finally:
+            os.rmdir(folder)
+
+    def test_exe(self):
+        row, = (row for row in self.report("-p", os.getpid())["rows"] if row["kind"] == "tasks")
+        self.assertTrue(os.path.samefile(row["exe"], sys.executable))
 
     def test_no_idle(self):
         report = self.report("-i")

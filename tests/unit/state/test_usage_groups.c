@@ -14,8 +14,11 @@ static void seed(uint32_t pid, uint32_t tid, uint32_t uid, const char *comm, con
 {
 	struct weir_seed one = {.id = {pid, tid}, .start_ns = 1, .uid = uid};
 
+	char exe[32];
+
 	memcpy(one.comm, comm, strlen(comm));
-	assert_int_equal(tasks__seed(tasks, &one, NULL, cgroup), 0);
+	snprintf(exe, sizeof(exe), "/srv/%s", comm);
+	assert_int_equal(tasks__seed(tasks, &one, pid == tid ? exe : NULL, cgroup), 0);
 	usage__seed(feed.usage, &one);
 	feed.pid[tid] = pid;
 }
@@ -120,6 +123,7 @@ static void test_by_each(void **state)
 	assert_int_equal(found->threads, 2);
 	assert_int_equal(found->processes, 1);
 	assert_string_equal(found->row.comm, "web");
+	assert_string_equal(found->row.exe, "/srv/web");
 	group(snapshot, USAGE_BY_CONTAINER);
 	assert_int_equal(find(is_container)->row.now.time_ns, 30);
 	assert_int_equal(find(is_no_container)->row.now.time_ns, 70);
