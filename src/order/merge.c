@@ -18,7 +18,7 @@
 #define SMALL_COUNT 32u /* up to here an insertion sort is cheaper than counting */
 #define QUEUE_KEYS  16u /* so many of each queue, on average, when a run is too small for all */
 
-#define PREFETCH_AHEAD 3u /* queues */
+#define BLOCK 8u /* keys whose places are looked up together */
 
 typedef uint16_t place_t;
 _Static_assert(MERGE_RUN_MAX <= UINT16_MAX, "a place is a number of 16 bits");
@@ -27,7 +27,8 @@ int merge__init(struct merge *merge)
 {
 	merge->keys = malloc(MERGE_RUN_MAX * sizeof(*merge->keys));
 	merge->spare = malloc(MERGE_RUN_MAX * sizeof(*merge->spare));
-	if (merge->keys && merge->spare)
+	merge->at = malloc(MERGE_RUN_MAX * sizeof(*merge->at));
+	if (merge->keys && merge->spare && merge->at)
 		return 0;
 	merge__free(merge);
 	return -ENOMEM;
@@ -37,19 +38,25 @@ void merge__free(struct merge *merge)
 {
 	free(merge->keys);
 	free(merge->spare);
+	free(merge->at);
 	memset(merge, 0, sizeof(*merge));
 }
 
 void merge_due__add(struct merge_due *due, struct queue *queue)
 {
 	size_t count = queue__until(queue, due->limit_ns);
+	const struct entry *next = queue->e + queue->first;
 
 	if (!count)
 		return;
-	if (queue->e[queue->first + count - 1].stamp_ns > due->high_ns)
-		due->high_ns = queue->e[queue->first + count - 1].stamp_ns;
+	if (next[count - 1].stamp_ns > due->high_ns)
+		due->high_ns = next[count - 1].stamp_ns;
 	due->total += count;
-	due->queues[due->count++] = queue;
+	due->fronts[due->count++] = (struct merge_front){
+		.queue = queue,
+		.next = next,
+		.end = next + count,
+	};
 }
 
 /* For each value of two digits: how many keys have it, later where the next of them goes. */
@@ -77,19 +84,43 @@ static void sum_up(struct digits *digits)
 	}
 }
 
+/*
+ * All places first: a place that is looked up after a key was put somewhere has to wait until the
+ * processor knows where.
+ */
+static inline __attribute__((always_inline)) void put_block(const uint64_t *from, uint64_t *to,
+							    size_t n, place_t *places,
+							    unsigned shift)
+{
+	place_t place[BLOCK];
+
+#pragma GCC unroll 8
+	for (size_t i = 0; i < n; i++)
+		place[i] = places[from[i] >> shift & DIGIT_MASK]++;
+#pragma GCC unroll 8
+	for (size_t i = 0; i < n; i++)
+		to[place[i]] = from[i];
+}
+
+/* Sort by one digit, of which it is known where each value goes. */
+static inline void sort_by_digit(const uint64_t *from, uint64_t *to, size_t n, place_t *places,
+				 unsigned shift)
+{
+	size_t i = 0;
+
+	for (; i + BLOCK <= n; i += BLOCK)
+		put_block(from + i, to, BLOCK, places, shift);
+	for (; i < n; i++)
+		put_block(from + i, to, 1, places, shift);
+}
+
 /* Sort by two digits that are counted: the lower one first, and each pass is stable. */
 static inline void sort_by_digits(uint64_t *keys, uint64_t *spare, size_t n, struct digits *digits,
 				  unsigned shift)
 {
-	const unsigned low = shift, high = shift + DIGIT_BITS;
-
 	sum_up(digits);
-#pragma GCC unroll 4
-	for (size_t i = 0; i < n; i++)
-		spare[digits->low[keys[i] >> low & DIGIT_MASK]++] = keys[i];
-#pragma GCC unroll 4
-	for (size_t i = 0; i < n; i++)
-		keys[digits->high[spare[i] >> high & DIGIT_MASK]++] = spare[i];
+	sort_by_digit(keys, spare, n, digits->low, shift);
+	sort_by_digit(spare, keys, n, digits->high, shift + DIGIT_BITS);
 }
 
 /* Sort by all digits, from the lowest on. */
@@ -149,10 +180,10 @@ static uint64_t least_front(const struct merge_due *due)
 	uint64_t least_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < due->count; i++) {
-		const struct queue *q = due->queues[i];
+		const struct merge_front *front = &due->fronts[i];
 
-		if (queue__count(q) && q->e[q->first].stamp_ns < least_ns)
-			least_ns = q->e[q->first].stamp_ns;
+		if (front->next != front->end && front->next->stamp_ns < least_ns)
+			least_ns = front->next->stamp_ns;
 	}
 	return least_ns;
 }
@@ -166,6 +197,12 @@ static size_t run_max(const struct merge_due *due)
 	return max < MERGE_RUN_MAX ? max : MERGE_RUN_MAX;
 }
 
+/* How a run is cut, and how a stamp becomes the high bits of a key. */
+struct cut {
+	uint64_t base_ns, limit_ns, scale;
+	size_t max; /* keys */
+};
+
 struct gathered {
 	struct digits digits; /* the topmost two */
 	size_t count;
@@ -173,46 +210,37 @@ struct gathered {
 	bool full;   /* there was more */
 };
 
-/*
- * With many queues, each front is in no cache: ask for those that come a little later. (Inlined, or
- * the compiler takes it for a call without effect.)
- */
-static inline __attribute__((always_inline)) void prefetch_front(const struct merge_due *due,
-								 size_t i)
+/* A key for each entry up to the limit, off the i-th front. */
+static inline void gather_front(struct gathered *g, const struct merge *merge,
+				struct merge_front *front, uint64_t i, const struct cut *cut)
 {
-	const struct entry *front;
+	const struct entry *e = front->next, *end = front->end;
+	const uint64_t origin = front->origin, number = i << MERGE_INDEX_BITS;
+	uint64_t *keys = merge->keys, *at = merge->at;
+	size_t n = g->count;
 
-	if (i >= due->count)
-		return;
-	front = due->queues[i]->e + due->queues[i]->first;
-	for (size_t k = 0; k < QUEUE_KEYS; k += 4)
-		__builtin_prefetch(front + k);
+	if ((size_t)(end - e) > cut->max - n)
+		end = e + (cut->max - n);
+	for (; e != end && e->stamp_ns <= cut->limit_ns; e++, n++) {
+		uint64_t key = (e->stamp_ns - cut->base_ns) * cut->scale | number | n;
+
+		keys[n] = key;
+		at[n] = origin + e->pos;
+		count_digits(&g->digits, key, TOP_DIGITS);
+	}
+	front->taken = n - g->count;
+	g->full |= e != front->end && e->stamp_ns <= cut->limit_ns;
+	g->sorted &= !front->taken || !g->count || keys[g->count - 1] < keys[g->count];
+	g->count = n;
 }
 
-/* A key for each entry <= limit_ns off the fronts, queue by queue. */
-static void gather(struct gathered *g, const struct merge_due *due, uint64_t *keys, size_t max,
-		   uint64_t base_ns, uint64_t width_ns, unsigned time_shift)
+/* A key for each entry up to the limit, front by front. */
+static void gather(struct gathered *g, const struct merge *merge, const struct merge_due *due,
+		   const struct cut cut)
 {
-	const uint64_t limit_ns = base_ns + width_ns, scale = 1ull << time_shift;
-	uint64_t *key = keys, *full = keys + max;
-
 	*g = (struct gathered){.sorted = true};
-	for (size_t i = 0; i < due->count && !g->full; i++) {
-		const struct queue *q = due->queues[i];
-		const struct entry *e = q->e + q->first, *end = q->e + q->end;
-		uint64_t *first = key;
-
-		prefetch_front(due, i + PREFETCH_AHEAD);
-		if (end - e > full - key)
-			end = e + (full - key);
-		for (; e != end && e->stamp_ns <= limit_ns; e++) {
-			*key = (e->stamp_ns - base_ns) * scale | i;
-			count_digits(&g->digits, *key++, TOP_DIGITS);
-		}
-		g->full = e != q->e + q->end && e->stamp_ns <= limit_ns;
-		g->sorted &= first == key || first == keys || first[-1] < first[0];
-	}
-	g->count = (size_t)(key - keys);
+	for (size_t i = 0; i < due->count; i++)
+		gather_front(g, merge, &due->fronts[i], i, &cut);
 }
 
 /* The time that the next run is tried with. */
@@ -224,17 +252,18 @@ static uint64_t first_width(const struct merge_due *due, uint64_t base_ns, size_
 	/* Too many for one run: cut, as if records were spread evenly, a little short of full. */
 	if (due->total > max)
 		width_ns = (uint64_t)((double)width_ns * (0.9 * (double)max / (double)due->total));
-	/* The number of the queue has to fit below. */
+	/* Index and number have to fit below. */
+	widest_ns >>= MERGE_INDEX_BITS;
 	if (numbers)
 		widest_ns >>= 64 - __builtin_clzll(numbers);
 	return width_ns < widest_ns ? width_ns : widest_ns;
 }
 
-struct merge_run merge__next(struct merge *merge, const struct merge_due *due)
+struct merge_run merge__next(struct merge *merge, struct merge_due *due)
 {
-	struct merge_run run = {.key = merge->keys, .base_ns = least_front(due)};
-	size_t max = run_max(due);
-	uint64_t width_ns = first_width(due, run.base_ns, max);
+	struct merge_run run = {.key = merge->keys, .at = merge->at, .base_ns = least_front(due)};
+	struct cut cut = {.base_ns = run.base_ns, .max = run_max(due)};
+	uint64_t width_ns = first_width(due, run.base_ns, cut.max);
 	struct gathered g;
 
 	/*
@@ -244,13 +273,21 @@ struct merge_run merge__next(struct merge *merge, const struct merge_due *due)
 	 */
 	for (;; width_ns /= 2) {
 		run.time_shift = (unsigned)__builtin_clzll(width_ns | 1);
-		gather(&g, due, merge->keys, max, run.base_ns, width_ns, run.time_shift);
+		cut.limit_ns = run.base_ns + width_ns;
+		cut.scale = 1ull << run.time_shift;
+		gather(&g, merge, due, cut);
 		if (!g.full || !width_ns)
 			break;
 	}
-	run.number_mask = (1ull << run.time_shift) - 1;
+	run.number_mask = (cut.scale >> MERGE_INDEX_BITS) - 1;
 	run.count = g.count;
 	if (!g.sorted)
 		sort(merge->keys, merge->spare, g.count, &g.digits, run.time_shift);
 	return run;
+}
+
+void merge_run__cut(struct merge_run *run, const struct merge_due *due, size_t count)
+{
+	while (run->count > count)
+		due->fronts[merge_run__number(run, --run->count)].taken--;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define CACHE_LINE  64
-#define FETCH_AHEAD 32 /* records; a power of two */
+#define FETCH_AHEAD 32 /* records */
 
 /* --- To the callback --- */
 
@@ -102,11 +102,6 @@ static void stop_at(struct weir_stream *s, const struct place *place)
 		s->stopped = *place;
 }
 
-static struct place place_of(const struct ring *ring, const struct entry *e)
-{
-	return (struct place){e->stamp_ns, ring->source, ring->kind->seq(ring, e->pos)};
-}
-
 static bool notice_first(const struct notice *notice, const struct place *record)
 {
 	const struct place place = {notice->stamp_ns, notice->source, notice->seq};
@@ -148,151 +143,107 @@ static struct ring *ring_of(struct queue *queue)
 	return (struct ring *)queue;
 }
 
-static void open_lane(struct lane *lane, const struct ring *ring)
+/* What went out of each is delivered now. */
+static void settle(struct merge_due *due)
 {
-	/* Twice in succession: from the oldest byte on, no position has to be wrapped. */
-	uintptr_t oldest = (uintptr_t)ring->rb.data + (uintptr_t)(ring->tail & ring->rb.mask);
-
-	*lane = (struct lane){
-		.next = ring->queue.e + ring->queue.first,
-		.bytes = ring->held ? 0 : oldest - (uintptr_t)ring->tail,
-		.expect = ring->seqs.expect,
-		.source = ring->source,
-		.cpu = ring->cpu,
-	};
-}
-
-/* What went out of a lane is delivered now. */
-static void settle_lane(struct ring *ring, const struct lane *lane)
-{
-	size_t first = (size_t)(lane->next - ring->queue.e);
-
-	ring->delivered += first - ring->queue.first;
-	ring->queue.first = first;
-}
-
-static size_t lane_number(const struct merge_run *run, size_t i)
-{
-	return run->key[i] & run->number_mask;
+	for (size_t i = 0; i < due->count; i++) {
+		ring_of(due->fronts[i].queue)->delivered += due->fronts[i].taken;
+		merge_front__take(&due->fronts[i]);
+	}
 }
 
 static struct ring *ring_at(const struct weir_stream *s, const struct merge_run *run, size_t i)
 {
-	return ring_of(s->active[lane_number(run, i)]);
+	return ring_of(s->fronts[merge_run__number(run, i)].queue);
 }
 
-/* Where the i-th record of the run stands, if all before it are out. */
-static struct place next_place(const struct weir_stream *s, const struct merge_run *run, size_t i)
+/* The position of the i-th record of the run in its ring. */
+static uint64_t pos_at(const struct weir_stream *s, const struct merge_run *run, size_t i)
 {
-	return place_of(ring_at(s, run, i), s->lanes[lane_number(run, i)].next);
+	return merge_run__at(run, i) - s->fronts[merge_run__number(run, i)].origin;
 }
 
-/* The same of the last that went out: its lane has gone past it. */
-static struct place last_place(const struct weir_stream *s, const struct merge_run *run,
-			       size_t count)
+static struct place place_at(const struct weir_stream *s, const struct merge_run *run, size_t i)
 {
-	return place_of(ring_at(s, run, count - 1), s->lanes[lane_number(run, count - 1)].next - 1);
+	const struct ring *ring = ring_at(s, run, i);
+	uint64_t seq = ring->kind->seq(ring, pos_at(s, run, i));
+
+	return (struct place){merge_run__stamp_ns(run, i), ring->source, seq};
 }
 
-/* --- Keys -> events, where all rings are weir.bpf.h's --- */
+/* --- Keys -> events, where all rings are weir.bpf.h's, and records where they were written --- */
 
-/* A record on its way into the cache. */
-struct fetched {
-	const struct weir_record *rec;
-	const struct lane *lane;
-};
+static inline const uint8_t *bytes_of(const uint64_t *at, uint64_t key)
+{
+	return (const uint8_t *)(uintptr_t)at[merge_key__index(key)];
+}
 
 /* Ask for the record that a key stands for, long before it is used. */
-static inline __attribute__((always_inline)) struct fetched fetch(const struct weir_stream *s,
-								  struct lane *lane)
+static inline void fetch(const uint64_t *at, uint64_t key)
 {
-	uint64_t pos = (lane->next++)->pos;
-	const uint8_t *at = (const uint8_t *)(lane->bytes + (uintptr_t)pos + BPF_RINGBUF_HDR);
+	const uint8_t *bytes = bytes_of(at, key);
 
-	if (__builtin_expect(!lane->bytes, 0))
-		at = (const uint8_t *)ring__record(s->by_source[lane->source], pos);
-	__builtin_prefetch(at);
-	__builtin_prefetch(at + CACHE_LINE);
-	return (struct fetched){(const struct weir_record *)at, lane};
+	__builtin_prefetch(bytes);
+	__builtin_prefetch(bytes + CACHE_LINE);
 }
 
 _Static_assert(offsetof(struct weir_event, cpu) == offsetof(struct weir_event, source) + 4 &&
 		       offsetof(struct lane, cpu) == offsetof(struct lane, source) + 4,
 	       "fill_event() copies source and CPU in one piece");
 
-static inline void fill_event(struct weir_event *event, const struct weir_record *rec,
+static inline void fill_event(struct weir_event *event, const uint8_t *bytes,
 			      const struct lane *lane)
 {
+	const struct weir_record *rec = (const struct weir_record *)(bytes + BPF_RINGBUF_HDR);
+
 	event->stamp_ns = rec->stamp;
 	event->seq = lane->expect + (uint64_t)(int64_t)(int32_t)(rec->seq - (uint32_t)lane->expect);
 	event->data = rec + 1;
-	event->len = bpf_ringbuf__payload((const uint8_t *)rec - BPF_RINGBUF_HDR);
+	event->len = bpf_ringbuf__payload(bytes);
 	/* Source and CPU stand side by side in both; the compiler does not see that one copy will do. */
 	memcpy(&event->source, &lane->source, sizeof(lane->source) + sizeof(lane->cpu));
 	event->type = rec->type;
 	event->flags = rec->flags;
 }
 
-static bool notice_before(const struct weir_stream *s, const struct fetched *f)
-{
-	const struct ring *ring = s->by_source[f->lane->source];
-	struct place place = {f->rec->stamp, ring->source, seqs__widen(&ring->seqs, f->rec->seq)};
-
-	return notice_first(stream__next_notice(s), &place);
-}
-
-/*
- * A part of a run, all of it late or none, and the notices that stand between its records. Returns
- * how many were delivered; *err: what the callback said to the last one.
- */
+/* How many were delivered; *err: what the callback said to the last one. */
 static size_t deliver_numbered(struct weir_stream *s, const struct merge_run *run, size_t from,
 			       size_t until, uint8_t mark, int *err)
 {
-	const uint64_t *key = run->key, number_mask = run->number_mask;
-	struct lane *lanes = s->lanes;
-	struct fetched window[FETCH_AHEAD];
+	const uint64_t *at = run->at, number_mask = run->number_mask;
+	const uint64_t *first = run->key + from, *end = run->key + until;
+	const uint64_t *key = first, *fetched = first;
+	const struct lane *lanes = s->lanes;
 	struct weir_event event = {.kind = WEIR_KIND_RECORD, .mark = mark};
-	uint64_t compare_from_ns = stream__notice_from_ns(s);
-	size_t i = from, fetched = from;
 	int result = 0;
 
-	for (; fetched < until && fetched < from + FETCH_AHEAD; fetched++)
-		window[fetched % FETCH_AHEAD] = fetch(s, &lanes[key[fetched] & number_mask]);
-	while (i < until && !result) {
-		struct fetched *place = &window[i % FETCH_AHEAD];
+	for (; fetched != end && fetched != first + FETCH_AHEAD; fetched++)
+		fetch(at, *fetched);
+	while (key != end && !result) {
+		const struct lane *lane = &lanes[merge_key__number(*key, number_mask)];
 
-		if (__builtin_expect(place->rec->stamp >= compare_from_ns, 0) &&
-		    notice_before(s, place)) {
-			result = deliver_notice(s);
-			compare_from_ns = stream__notice_from_ns(s);
-			continue;
-		}
-		fill_event(&event, place->rec, place->lane);
-		if (fetched < until)
-			*place = fetch(s, &lanes[key[fetched++] & number_mask]);
-		i++;
+		fill_event(&event, bytes_of(at, *key++), lane);
+		if (fetched != end)
+			fetch(at, *fetched++);
 		result = emit(s, &event);
 	}
-	/* What was fetched and not delivered is the lanes' next again. */
-	while (fetched > i)
-		lanes[key[--fetched] & number_mask].next--;
 	*err = result;
-	return i - from;
+	return (size_t)(key - first);
 }
 
 /* --- The same where kinds of rings meet: each shows its records itself --- */
 
-static int deliver_entry(struct weir_stream *s, struct ring *ring, const struct entry *e,
+static int deliver_entry(struct weir_stream *s, const struct ring *ring, struct entry e,
 			 uint8_t mark)
 {
 	struct weir_event event = {
-		.stamp_ns = e->stamp_ns,
+		.stamp_ns = e.stamp_ns,
 		.source = ring->source,
 		.cpu = ring->cpu,
 		.kind = WEIR_KIND_RECORD,
 		.mark = mark,
 	};
-	bool assembled = ring->kind->view(s, ring, e->pos, &event) == VIEW_ASSEMBLED;
+	bool assembled = ring->kind->view(s, ring, e.pos, &event) == VIEW_ASSEMBLED;
 	int err;
 
 	err = emit(s, &event);
@@ -305,34 +256,66 @@ static size_t deliver_any(struct weir_stream *s, const struct merge_run *run, si
 {
 	size_t i = from;
 
-	*err = 0;
-	while (i < until && !*err) {
-		struct lane *lane = &s->lanes[lane_number(run, i)];
-		struct place place;
+	for (*err = 0; i < until && !*err; i++) {
+		struct entry e = {merge_run__stamp_ns(run, i), pos_at(s, run, i)};
 
-		if (lane->next->stamp_ns >= stream__notice_from_ns(s)) {
-			place = next_place(s, run, i);
-			if (notice_first(stream__next_notice(s), &place)) {
-				*err = deliver_notice(s);
-				continue;
-			}
-		}
-		i++;
-		*err = deliver_entry(s, ring_at(s, run, i - 1), lane->next++, mark);
+		*err = deliver_entry(s, ring_at(s, run, i), e, mark);
 	}
 	return i - from;
 }
 
+/* --- A part of a run, all of it late or none --- */
+
+/* The first that is not stamped before the next notice. */
+static size_t notice_index(const struct weir_stream *s, const struct merge_run *run, size_t from,
+			   size_t until)
+{
+	uint64_t stamp_ns = stream__notice_from_ns(s);
+	size_t low = from, high = until;
+
+	if (merge_run__stamp_ns(run, until - 1) < stamp_ns)
+		return until;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (merge_run__stamp_ns(run, mid) < stamp_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool notice_is_next(const struct weir_stream *s, const struct merge_run *run, size_t i)
+{
+	struct place place = place_at(s, run, i);
+
+	return notice_first(stream__next_notice(s), &place);
+}
+
+/* Records, and the notices that stand between them. How many records; *err: of the last callback. */
 static size_t deliver_keys(struct weir_stream *s, const struct merge_run *run, size_t from,
 			   size_t until, uint8_t mark, int *err)
 {
-	size_t count = s->all_numbered ? deliver_numbered(s, run, from, until, mark, err)
-				       : deliver_any(s, run, from, until, mark, err);
+	size_t i = from;
 
+	*err = 0;
+	while (i < until && !*err) {
+		size_t next = notice_index(s, run, i, until);
+
+		if (next == i && notice_is_next(s, run, i)) {
+			*err = deliver_notice(s);
+			continue;
+		}
+		/* Of one stamp with the notice, and before it: one by one. */
+		next += next == i;
+		i += s->in_place ? deliver_numbered(s, run, i, next, mark, err)
+				 : deliver_any(s, run, i, next, mark, err);
+	}
 	if (s->on_batch && !*err)
 		*err = flush_batch(s);
 	s->nr_batched = 0;
-	return count;
+	return i - from;
 }
 
 int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry e)
@@ -341,7 +324,7 @@ int stream__deliver_ahead(struct weir_stream *s, struct ring *ring, struct entry
 
 	ring->ahead++;
 	ring->delivered++;
-	err = deliver_entry(s, ring, &e, WEIR_MARK_AHEAD);
+	err = deliver_entry(s, ring, e, WEIR_MARK_AHEAD);
 	return !err && s->on_batch ? flush_batch(s) : err;
 }
 
@@ -351,7 +334,7 @@ static size_t drop_late(struct weir_stream *s, const struct merge_run *run, size
 			size_t until)
 {
 	for (size_t i = from; i < until; i++) {
-		struct place place = next_place(s, run, i);
+		struct place place = place_at(s, run, i);
 		struct ring *ring = ring_at(s, run, i);
 		struct weir_gap gap = {
 			.from_ns = place.stamp_ns ? place.stamp_ns - 1 : 0,
@@ -360,7 +343,6 @@ static size_t drop_late(struct weir_stream *s, const struct merge_run *run, size
 			.cause = WEIR_LOST_LATE,
 		};
 
-		s->lanes[lane_number(run, i)].next++;
 		ring->given_up++;
 		ring->lost[WEIR_LOST_LATE]++;
 		stream__add_gap(s, ring, place.seq, &gap);
@@ -419,7 +401,7 @@ static size_t deliver_after_stop(struct weir_stream *s, const struct merge_run *
 
 	while (i < run->count && !*err && done &&
 	       merge_run__stamp_ns(run, i) <= s->stopped.stamp_ns) {
-		struct place place = next_place(s, run, i);
+		struct place place = place_at(s, run, i);
 
 		done = is_after(&s->stopped, &place) ? deliver_late(s, run, i, i + 1, err)
 						     : deliver_keys(s, run, i, i + 1, 0, err);
@@ -446,7 +428,7 @@ static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, in
 	if (!*err)
 		count += deliver_keys(s, run, count, run->count, 0, err);
 	if (count)
-		s->last_out = last_place(s, run, count);
+		s->last_out = place_at(s, run, count - 1);
 	if (*err && count)
 		stream__stop_here(s);
 	return count;
@@ -454,15 +436,30 @@ static size_t deliver_run(struct weir_stream *s, const struct merge_run *run, in
 
 /* --- All that is due --- */
 
+/*
+ * Where it is mapped, less a position: from the oldest byte on, no position of a ring that is mapped
+ * twice in succession has to be wrapped. Nobody follows it where records lie elsewhere.
+ */
+static uint64_t origin_of(const struct ring *ring)
+{
+	return (uintptr_t)ring->rb.data + (ring->tail & ring->rb.mask) - ring->tail;
+}
+
 /* What is stamped <= limit_ns, by source. */
 static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
 {
-	struct merge_due due = {.queues = s->active, .limit_ns = limit_ns};
+	struct merge_due due = {.fronts = s->fronts, .limit_ns = limit_ns};
 
 	for (size_t i = 0; i < s->nr_rings; i++)
 		merge_due__add(&due, &s->rings[i]->queue);
-	for (size_t i = 0; i < due.count; i++)
-		open_lane(&s->lanes[i], ring_of(s->active[i]));
+	s->in_place = s->all_numbered;
+	for (size_t i = 0; i < due.count; i++) {
+		const struct ring *ring = ring_of(due.fronts[i].queue);
+
+		due.fronts[i].origin = origin_of(ring);
+		s->lanes[i] = (struct lane){ring->seqs.expect, ring->source, ring->cpu};
+		s->in_place &= !ring->held;
+	}
 	return due;
 }
 
@@ -485,9 +482,9 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 		uint64_t now_ns = stream__now(s), dropped = s->dropped;
 
 		if (run.count > budget - *count)
-			run.count = budget - *count;
+			merge_run__cut(&run, &due, budget - *count);
 		/* What the callback did not want to see any more is not part of it. */
-		run.count = deliver_run(s, &run, &err);
+		merge_run__cut(&run, &due, deliver_run(s, &run, &err));
 		if (run.count && run.count < due.total && *count + run.count == budget)
 			stream__stop_here(s);
 		/* What was dropped for being late stands in front, and was not delivered. */
@@ -496,8 +493,7 @@ static int deliver_records(struct weir_stream *s, uint64_t *limit_ns, size_t bud
 			*limit_ns = just_before(merge_run__stamp_ns(&run, run.count - 1));
 		else if (run.count)
 			*limit_ns = due.limit_ns;
-		for (size_t i = 0; i < due.count; i++)
-			settle_lane(ring_of(s->active[i]), &s->lanes[i]);
+		settle(&due);
 		due.total -= run.count;
 		*count += run.count;
 	}

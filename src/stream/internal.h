@@ -185,13 +185,11 @@ struct ring {
 };
 
 /*
- * What delivery touches for each record of a queue, on half a cache line: with a thousand rings this
- * is what has to stay near. Rings and queues themselves are brought up to date once a run.
+ * What delivery touches for each record beside its bytes: with a thousand rings this is what has to
+ * stay near. Rings and queues themselves are brought up to date once a run.
  */
 struct lane {
-	const struct entry *next; /* to be fetched */
-	uintptr_t bytes;	  /* + a position: where it is mapped; 0: some were copied out */
-	uint64_t expect;	  /* seqs.expect, to widen numbers by */
+	uint64_t expect; /* seqs.expect, to widen numbers by */
 	uint32_t source;
 	int32_t cpu;
 };
@@ -248,10 +246,11 @@ struct weir_stream {
 	size_t nr_rings;
 	struct ring **by_source; /* [source]; NULL: a CPU that was never online */
 	uint32_t nr_sources;
-	struct queue **active; /* scratch of one poll: queues with something to deliver */
-	struct lane *lanes;    /* of these */
-	bool all_numbered;     /* every ring is weir.bpf.h's */
-	uint8_t *scratch;      /* for a record that wraps around the end of a ring */
+	struct merge_front *fronts; /* scratch of one poll: queues with something to deliver */
+	struct lane *lanes;	    /* of these */
+	bool in_place;		    /* all of them: numbered, and nothing was copied out */
+	bool all_numbered;	    /* every ring is weir.bpf.h's */
+	uint8_t *scratch;	    /* for a record that wraps around the end of a ring */
 	struct weir_event batch[WEIR_BATCH_MAX];
 	size_t nr_batched;
 	uint64_t delivered_to_ns; /* by the last poll: up to where everything is out */

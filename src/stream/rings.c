@@ -32,7 +32,7 @@ int stream__room_for(struct weir_stream *s, uint32_t source)
 		return -E2BIG;
 	if (stream__grow(&s->by_source, slots, sizeof(*s->by_source)) ||
 	    stream__grow(&s->rings, s->nr_rings + 1, sizeof(*s->rings)) ||
-	    stream__grow(&s->active, s->nr_rings + 1, sizeof(*s->active)) ||
+	    stream__grow(&s->fronts, s->nr_rings + 1, sizeof(*s->fronts)) ||
 	    stream__grow(&s->lanes, s->nr_rings + 1, sizeof(*s->lanes)) ||
 	    stream__room_for_notices(s, s->nr_rings + 1))
 		return -ENOMEM;

@@ -80,7 +80,7 @@ WEIR_API void weir_stream__free(struct weir_stream *s)
 	retire__free(&s->retire);
 	free(s->rings);
 	free(s->by_source);
-	free(s->active);
+	free(s->fronts);
 	free(s->lanes);
 	free(s->scratch);
 	free(s->notices);

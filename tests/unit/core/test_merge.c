@@ -10,7 +10,7 @@
 
 struct queues {
 	struct queue *q;
-	struct queue **active; /* room for those that have something due */
+	struct merge_front *fronts; /* room for those that have something due */
 	size_t n;
 };
 
@@ -23,12 +23,12 @@ static struct queues queues_new(size_t n)
 {
 	struct queues queues = {
 		.q = calloc(n, sizeof(*queues.q)),
-		.active = calloc(n, sizeof(*queues.active)),
+		.fronts = calloc(n, sizeof(*queues.fronts)),
 		.n = n,
 	};
 
 	assert_non_null(queues.q);
-	assert_non_null(queues.active);
+	assert_non_null(queues.fronts);
 	return queues;
 }
 
@@ -37,7 +37,7 @@ static void queues_free(struct queues *queues)
 	for (size_t i = 0; i < queues->n; i++)
 		queue__free(&queues->q[i]);
 	free(queues->q);
-	free(queues->active);
+	free(queues->fronts);
 }
 
 static void put(struct queues *queues, size_t i, uint64_t stamp_ns)
@@ -86,28 +86,36 @@ static struct entry *all_sorted(const struct queues *queues, uint64_t limit_ns, 
 
 static struct merge_due find_due(struct queues *queues, uint64_t limit_ns)
 {
-	struct merge_due due = {.queues = queues->active, .limit_ns = limit_ns};
+	struct merge_due due = {.fronts = queues->fronts, .limit_ns = limit_ns};
 
 	for (size_t i = 0; i < queues->n; i++)
 		merge_due__add(&due, &queues->q[i]);
 	return due;
 }
 
-/* The entries that a run stands for: each key takes the first of its queue. */
-static void take_run(const struct merge_due *due, const struct merge_run *run,
-		     const struct entry *want)
+/* The entries that a run stands for; each queue gives what it has of them from its front. */
+static void check_run(const struct merge_due *due, const struct merge_run *run,
+		      const struct entry *want)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		size_t number = run->key[i] & run->number_mask;
-		struct queue *q = due->queues[number];
+	size_t taken = 0;
 
-		assert_true(number < due->count);
-		assert_true(queue__count(q) > 0);
-		assert_true(q->e[q->first].stamp_ns == want[i].stamp_ns);
-		assert_true(q->e[q->first].pos == want[i].pos);
+	for (size_t i = 0; i < run->count; i++) {
+		const struct merge_front *front = &due->fronts[merge_run__number(run, i)];
+
+		assert_true(merge_run__number(run, i) < due->count);
+		assert_true(merge_run__at(run, i) == front->origin + want[i].pos);
 		assert_true(merge_run__stamp_ns(run, i) == want[i].stamp_ns);
-		q->first++;
 	}
+	for (size_t i = 0; i < due->count; i++)
+		taken += due->fronts[i].taken;
+	assert_int_equal(taken, run->count);
+}
+
+static void take_run(struct merge_due *due, const struct merge_run *run)
+{
+	for (size_t i = 0; i < due->count; i++)
+		merge_front__take(&due->fronts[i]);
+	due->total -= run->count;
 }
 
 /* Take everything <= limit_ns out, run by run, and hold it against the plain sort. */
@@ -119,15 +127,21 @@ static void drain(struct queues *queues, uint64_t limit_ns)
 	struct merge merge;
 
 	assert_int_equal(due.total, total);
+	for (size_t i = 0; i < due.count; i++)
+		due.fronts[i].origin = 0 - i * 1000;
 	assert_int_equal(merge__init(&merge), 0);
 	while (due.total) {
 		struct merge_run run = merge__next(&merge, &due);
 
 		assert_in_range(run.count, 1, MERGE_RUN_MAX);
 		assert_true(run.count <= due.total);
-		take_run(&due, &run, want + done);
+		check_run(&due, &run, want + done);
+		/* Now and then only a part of it. */
+		if (run.count % 3 == 0)
+			merge_run__cut(&run, &due, run.count / 2);
+		check_run(&due, &run, want + done);
+		take_run(&due, &run);
 		done += run.count;
-		due.total -= run.count;
 	}
 	for (size_t i = 0; i < queues->n; i++)
 		assert_int_equal(queue__until(&queues->q[i], limit_ns), 0);
@@ -149,8 +163,8 @@ static void test_due(void **state)
 	assert_int_equal(due.count, 2);
 	assert_int_equal(due.total, 2);
 	assert_true(due.high_ns == 20);
-	assert_ptr_equal(due.queues[0], &queues.q[1]);
-	assert_ptr_equal(due.queues[1], &queues.q[3]);
+	assert_ptr_equal(due.fronts[0].queue, &queues.q[1]);
+	assert_ptr_equal(due.fronts[1].queue, &queues.q[3]);
 	queues_free(&queues);
 }
 
@@ -171,8 +185,8 @@ static void test_asked_twice(void **state)
 		assert_int_equal(run.count, 2);
 		assert_true(merge_run__stamp_ns(&run, 0) == 10);
 		assert_true(merge_run__stamp_ns(&run, 1) == 11);
-		assert_int_equal(run.key[0] & run.number_mask, 1);
-		assert_int_equal(run.key[1] & run.number_mask, 0);
+		assert_int_equal(merge_run__number(&run, 0), 1);
+		assert_int_equal(merge_run__number(&run, 1), 0);
 	}
 	merge__free(&merge);
 	queues_free(&queues);
