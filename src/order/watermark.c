@@ -8,17 +8,9 @@ static struct wm_snapshot *at(struct wm_fifo *fifo, unsigned i)
 
 void wm_fifo__push(struct wm_fifo *fifo, const struct wm_snapshot *snapshot)
 {
-	struct wm_snapshot *merged;
+	unsigned place = fifo->count < WM_FIFO_LEN ? fifo->count++ : WM_FIFO_LEN - 1;
 
-	fifo->newest = *snapshot;
-	if (fifo->count < WM_FIFO_LEN) {
-		*at(fifo, fifo->count++) = *snapshot;
-		return;
-	}
-	merged = at(fifo, WM_FIFO_LEN - 1);
-	merged->bound_ns = snapshot->bound_ns;
-	merged->attempts = snapshot->attempts;
-	merged->pos = snapshot->pos;
+	*at(fifo, place) = *snapshot;
 }
 
 bool wm_fifo__reach(struct wm_fifo *fifo, uint64_t pos, struct wm_snapshot *out)
@@ -32,8 +24,5 @@ bool wm_fifo__reach(struct wm_fifo *fifo, uint64_t pos, struct wm_snapshot *out)
 		fifo->count--;
 		reached = true;
 	}
-	/* All of it: the last one counts with its own T, however many were merged while it waited. */
-	if (reached && !fifo->count)
-		*out = fifo->newest;
 	return reached;
 }

@@ -22,14 +22,13 @@ struct wm_snapshot {
 };
 
 struct wm_fifo {
-	unsigned first, count;	   /* nearly always 0: then nothing else of it is touched */
-	struct wm_snapshot newest; /* as it was pushed, also when it had to be merged */
+	unsigned first, count; /* nearly always 0: then nothing else of it is touched */
 	struct wm_snapshot entry[WM_FIFO_LEN];
 };
 
 /*
- * Add a snapshot. When the FIFO is full the newest entry takes the new S and P under its old T:
- * still true, only older.
+ * Add a snapshot. When the FIFO is full it takes the place of the newest entry: those before it are
+ * reached all the same, and so is it.
  */
 void wm_fifo__push(struct wm_fifo *fifo, const struct wm_snapshot *snapshot);
 
