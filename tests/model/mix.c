@@ -109,6 +109,7 @@ static uint64_t ticket_ns(void *ctx)
 	bool in_library = model_in_library;
 
 	model_in_library = false;
+	sim__interrupt(&m->sim);
 	m->ticket_ns = sim_grace__ticket(&m->grace);
 	model_in_library = in_library;
 	return m->ticket_ns;

@@ -178,18 +178,31 @@ uint64_t sim__kernel_ns(const struct sim *sim)
 	return by_grain(sim, sim->now_ns - sim->skew_ns);
 }
 
+static void run_hook(struct sim *sim)
+{
+	if (!sim->on_clock || sim->in_clock)
+		return;
+	sim->in_clock = true;
+	sim->on_clock(sim->ctx);
+	sim->in_clock = false;
+}
+
+void sim__interrupt(struct sim *sim)
+{
+	if (sim->early)
+		run_hook(sim);
+}
+
 uint64_t sim__reader_clock(void *ctx)
 {
 	struct sim *sim = ctx;
-	uint64_t t = by_grain(sim, sim->now_ns);
+	uint64_t t;
 
+	sim__interrupt(sim);
+	t = by_grain(sim, sim->now_ns);
 	sim->reads++;
 	sim->reader_ns = t;
-	if (sim->on_clock && !sim->in_clock) {
-		sim->in_clock = true;
-		sim->on_clock(sim->ctx);
-		sim->in_clock = false;
-	}
+	run_hook(sim);
 	sim->now_ns += sim->tick_ns;
 	return t;
 }

@@ -131,9 +131,13 @@ struct sim {
 	bool dishonest;	    /* a stamp was made up that no clock had given */
 	bool trace;	    /* print each step to stderr */
 
-	/* Runs when the reader has taken the time and has not been told yet. */
+	/*
+	 * Runs when the reader has taken the time and has not been told yet; early: also before that, and
+	 * where sim__interrupt() stands.
+	 */
 	void (*on_clock)(void *ctx);
 	void *ctx;
+	bool early;
 	bool in_clock;
 };
 
@@ -143,6 +147,9 @@ void sim__destroy(struct sim *sim);
 /* The two clocks: the one that stamps, and the one that the reader is given (struct weir_clock). */
 uint64_t sim__kernel_ns(const struct sim *sim);
 uint64_t sim__reader_clock(void *sim);
+
+/* What is read next is no clock, but takes its time as well. */
+void sim__interrupt(struct sim *sim);
 
 /* The attempts counter starts at first_seq. NULL: no memory. */
 struct sim_ring *sim__add_ring(struct sim *sim, int cpu, size_t size, uint64_t position,

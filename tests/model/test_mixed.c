@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_mixed.c - O19 over rings of all kinds at once, at random, from a seed; and hostile bytes in all
- * of them (G8).
+ * test_mixed.c - O19 over rings of all kinds at once, at random; and hostile bytes in all of them (G8).
  *
- * A round takes its shape and each of its steps from one seed, which is printed; WEIR_SEED=n runs that
- * round alone, WEIR_TRACE=1 prints its events, WEIR_ROUNDS=n takes n random seeds instead of thirty.
+ * A round takes its shape and each of its steps from one seed (seeds.h).
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mix.h"
 #include "rng.h"
+#include "seeds.h"
 
 #define IN_FLIGHT_MAX 64
 #define NEST_MAX      4
@@ -42,6 +40,7 @@ struct flight {
 };
 
 struct round {
+	uint64_t seed;
 	struct mix *m;
 	struct rng rng;
 	struct shape shape;
@@ -311,21 +310,18 @@ static struct mix *new_mix(struct round *r, const char *label)
 	opts.label = label;
 	m = mix__new(&opts);
 	m->ctx = r;
+	m->sim.early = r->seed % 5 % 2;
 	m->sim.skew_ns = rng__below(&r->rng, opts.guard_ns + 1);
 	m->grace.least_ns = r->shape.ticket_ns;
 	mix__at(m, 1000000000);
 	return m;
 }
 
-static void run_round(uint64_t seed)
+static void run_round(uint64_t seed, const char *label)
 {
-	struct round r = {.rng = {seed}};
-	char label[64];
+	struct round r = {.seed = seed, .rng = {seed}};
 	uint64_t i;
 
-	/* Printed beforehand: a crash or a hang prints nothing more. */
-	snprintf(label, sizeof(label), "WEIR_SEED=%" PRIu64, seed);
-	print_message("%s\n", label);
 	r.shape = shape_of(&r.rng);
 	r.m = new_mix(&r, label);
 	add_rings(&r);
@@ -416,14 +412,11 @@ static void write_hostile(struct round *r)
  * G8: any bytes, in rings of all kinds: each call returns, order and watermarks hold for what is not
  * flagged, and the sum closes after each.
  */
-static void run_hostile(uint64_t seed)
+static void run_hostile(uint64_t seed, const char *label)
 {
-	struct round r = {.rng = {seed}};
-	char label[64];
+	struct round r = {.seed = seed, .rng = {seed}};
 	int i;
 
-	snprintf(label, sizeof(label), "hostile, WEIR_SEED=%" PRIu64, seed);
-	print_message("%s\n", label);
 	r.shape = shape_of(&r.rng);
 	r.shape.rings = (uint32_t)rng__range(&r.rng, 1, 8);
 	r.shape.ring_shift = 12;
@@ -443,37 +436,19 @@ static void run_hostile(uint64_t seed)
 	mix__free(r.m);
 }
 
-/* --- */
-
-static void each_seed(uint64_t fixed, uint64_t random, void (*run)(uint64_t seed))
-{
-	const char *given = getenv("WEIR_SEED"), *rounds = getenv("WEIR_ROUNDS");
-	struct rng rng = {(uint64_t)time(NULL) << 20 ^ (uint64_t)clock()};
-	uint64_t seed;
-
-	if (given) {
-		run(strtoull(given, NULL, 0));
-		return;
-	}
-	for (seed = 1; seed <= fixed; seed++)
-		run(seed);
-	if (rounds)
-		random = strtoull(rounds, NULL, 0);
-	while (random--)
-		run(rng__next(&rng));
-}
-
 static void o19_all_kinds(void **state)
 {
 	/* A flush goes to the clock, and what was stamped before that turns up behind it. */
-	if (!getenv("WEIR_SEED"))
-		run_round(15760937915947072329ull);
-	each_seed(200, 30, run_round);
+	static const uint64_t found[] = {15760937915947072329ull};
+
+	seeds__fixed(found, 1, 200, run_round);
+	seeds__random(30, run_round);
 }
 
 static void g8_hostile_bytes(void **state)
 {
-	each_seed(200, 30, run_hostile);
+	seeds__fixed(NULL, 0, 200, run_hostile);
+	seeds__random(30, run_hostile);
 }
 
 int main(void)

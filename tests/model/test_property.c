@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_property.c - O19: everything at random, from a seed, against the oracle.
+ * test_property.c - O19: everything at random, against the oracle.
  *
  * A round takes its shape (how many rings, how large, which clock, who nests in whom, what goes
- * wrong) and each of its steps from one seed, which is printed; WEIR_SEED=n runs that round alone,
- * WEIR_TRACE=1 prints its steps, WEIR_ROUNDS=n takes n random seeds instead of a hundred.
+ * wrong) and each of its steps from one seed (seeds.h).
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "model.h"
 #include "rng.h"
+#include "seeds.h"
 
 #define IN_FLIGHT_MAX 64
 #define NEST_MAX      4
@@ -355,16 +354,12 @@ static void end_round(struct round *r)
 	model__end(r->m);
 }
 
-static void run_round(uint64_t seed)
+static void run_round(uint64_t seed, const char *label)
 {
 	struct round r = {.rng = {seed}, .offline = -1};
 	struct model_opts opts = {0};
-	char label[64];
 	uint64_t i;
 
-	/* Printed beforehand: a crash or a hang prints nothing more. */
-	snprintf(label, sizeof(label), "WEIR_SEED=%" PRIu64, seed);
-	print_message("%s\n", label);
 	r.shape = shape_of(&r.rng);
 	opts.label = label;
 	opts.rings = r.shape.rings;
@@ -375,6 +370,7 @@ static void run_round(uint64_t seed)
 	r.m->sim.skew_ns = r.m->sim.grain_ns == 1 ? rng__below(&r.rng, opts.guard_ns + 1) : 0;
 	model__at(r.m, 1000000000);
 	model__watch_misses(r.m);
+	r.m->sim.early = seed % 5 % 2;
 	r.m->ctx = &r;
 	r.m->on_clock = on_clock;
 	r.m->on_event = on_event;
@@ -383,7 +379,6 @@ static void run_round(uint64_t seed)
 	end_round(&r);
 }
 
-/* The seeds that are always run: the first ones, and those that have found something. */
 static void o19_fixed_seeds(void **state)
 {
 	static const uint64_t found[] = {
@@ -392,29 +387,13 @@ static void o19_fixed_seeds(void **state)
 		12824231501656394752ull, /* a poll is stopped at a stamp of 0 */
 		15003081302340273529ull, /* and next to the watermark */
 	};
-	uint64_t seed;
-	size_t i;
 
-	if (getenv("WEIR_SEED"))
-		return;
-	for (i = 0; i < sizeof(found) / sizeof(*found); i++)
-		run_round(found[i]);
-	for (seed = 1; seed <= 600; seed++)
-		run_round(seed);
+	seeds__fixed(found, sizeof(found) / sizeof(*found), 600, run_round);
 }
 
 static void o19_random_seeds(void **state)
 {
-	const char *given = getenv("WEIR_SEED"), *rounds = getenv("WEIR_ROUNDS");
-	struct rng rng = {(uint64_t)time(NULL) << 20 ^ (uint64_t)clock()};
-	uint64_t n = rounds ? strtoull(rounds, NULL, 0) : 100;
-
-	if (given) {
-		run_round(strtoull(given, NULL, 0));
-		return;
-	}
-	while (n--)
-		run_round(rng__next(&rng));
+	seeds__random(100, run_round);
 }
 
 int main(void)
