@@ -72,7 +72,8 @@ static const struct option_def top_options[] = {
 	 "counts them"},
 	{0, "replay", OPTION_STRING, AT(replay), "DIR",
 	 "reports on a capture (of weir record -e process,sched) instead of\n"
-	 "the live kernel"},
+	 "the live kernel; on a screen they pass by, and left and right go\n"
+	 "from one to the other"},
 	{0, "color", OPTION_STRING, AT(color), "WHEN",
 	 "auto (default: on a terminal, unless NO_COLOR is set), always or\n"
 	 "never"},
@@ -100,7 +101,7 @@ const struct command_def top_command = {
 		 "  weir top --cgroup /system.slice --by cgroup   what services take\n"
 		 "  weir top -H -p 123 -o p99     who of 123's threads waits longest for a CPU\n"
 		 "  weir top --json -n 5 -d 1     five reports for a program\n"
-		 "  weir top --replay cap -d 60   a capture, a minute a report\n\n"
+		 "  weir top --replay cap -bd 60  a capture, a minute a report\n\n"
 		 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
 	.options = top_options,
 };
@@ -116,7 +117,10 @@ struct top {
 	struct out *out;
 	struct style style;
 	uint64_t shown;
-	bool lost; /* of a capture: something was */
+	/* Of a capture. */
+	bool lost;	  /* something was */
+	bool again;	  /* from its begin */
+	uint64_t from_ns; /* reports that end before that are not shown */
 };
 
 static uint64_t now_ns(void)
@@ -226,12 +230,13 @@ static bool check_options(struct top *t)
 		SAY("--interval is at least 0.1 (seconds)");
 		return false;
 	}
-	opts->batch |= opts->once || opts->json || opts->replay;
+	opts->batch |= opts->once || opts->json;
 	if (opts->once)
 		opts->count = 1;
 	if (!opts->batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		SAY("the %s is no terminal: printing reports, as with -b",
-		    isatty(STDOUT_FILENO) ? "input" : "output");
+		if (!opts->replay)
+			SAY("the %s is no terminal: printing reports, as with -b",
+			    isatty(STDOUT_FILENO) ? "input" : "output");
 		opts->batch = true;
 	}
 	if (opts->replay && opts->cmdline) {
@@ -297,28 +302,39 @@ static bool is_enough(const struct top *t)
 	return stop__requested || (t->opts.count && t->shown >= t->opts.count);
 }
 
-/* Or until there is something to do. false: the user has had enough. */
-static bool wait_for(struct top *t, uint64_t until_ns)
+/* The first of `fds` is where keys come from. false: the user has had enough. */
+static bool wait_until(struct top *t, uint64_t until_ns, struct pollfd *fds, unsigned count)
 {
-	struct pollfd fds[1 + TOP_WAKE_FDS] = {{.fd = t->screen ? STDIN_FILENO : -1}};
 	uint64_t now = now_ns(), ns = until_ns > now ? until_ns - now : 0;
 	struct timespec timeout = {
 		.tv_sec = (time_t)(ns / NSEC_PER_SEC),
 		.tv_nsec = (long)(ns % NSEC_PER_SEC),
 	};
+
+	fds[0].fd = t->screen ? STDIN_FILENO : -1;
+	for (unsigned i = 0; i < count; i++)
+		fds[i].events = POLLIN;
+	if (ppoll(fds, count, &timeout, NULL) < 0)
+		for (unsigned i = 0; i < count; i++)
+			fds[i].revents = 0;
+	return !t->screen || top_screen__keys(t->screen, fds[0].revents);
+}
+
+/* Or until there is something to do. */
+static bool wait_for_report(struct top *t, uint64_t until_ns)
+{
+	struct pollfd fds[1 + TOP_WAKE_FDS];
 	int wake_fds[TOP_WAKE_FDS];
+	bool go_on;
 
 	top_source__wake_fds(t->source, wake_fds);
 	for (int i = 0; i < TOP_WAKE_FDS; i++)
 		fds[1 + i].fd = wake_fds[i];
-	for (int i = 0; i < 1 + TOP_WAKE_FDS; i++)
-		fds[i].events = POLLIN;
-	if (ppoll(fds, 1 + TOP_WAKE_FDS, &timeout, NULL) < 0)
-		fds[0].revents = 0;
+	go_on = wait_until(t, until_ns, fds, 1 + TOP_WAKE_FDS);
 	/* Small rings fill up as fast as they are read: each look would be a switch more for those seen. */
-	else if (fds[1 + TOP_WAKE_RINGS].revents)
+	if (fds[1 + TOP_WAKE_RINGS].revents)
 		poll(NULL, 0, LEAST_PAUSE_MS);
-	return !t->screen || top_screen__keys(t->screen, fds[0].revents);
+	return go_on;
 }
 
 /* From the plan, not from now: intervals don't grow. One that was late takes half of the next at most. */
@@ -358,7 +374,7 @@ static int run(struct top *t)
 	int err = 0;
 
 	top_source__account(t->source, &t->table.account);
-	while (!err && !is_enough(t) && wait_for(t, next_ns)) {
+	while (!err && !is_enough(t) && wait_for_report(t, next_ns)) {
 		err = top_source__poll(t->source);
 		if (!err && frozen && !is_frozen(t)) {
 			err = go_on(t);
@@ -415,7 +431,8 @@ static bool open_output(struct top *t)
 {
 	style__fill(&t->style, NULL, t->opts.color, STDOUT_FILENO);
 	if (!t->opts.batch) {
-		t->screen = top_screen__open(&t->view, &t->opts.interval_ns, t->style.color);
+		t->screen = top_screen__open(&t->view, &t->opts.interval_ns, t->style.color,
+					     t->opts.replay);
 		return t->screen;
 	}
 	t->out = out__new(STDOUT_FILENO, OUT_BUFFER_BYTES, &stop__requested, STOP_GRACE_MS);
@@ -426,9 +443,49 @@ static bool open_output(struct top *t)
 	return t->out;
 }
 
-/* An interval of a capture. */
+/* ---- a capture ---------------------------------------------------------------------------------- */
+
+/* Again from its begin, up to the report that ends there. Accounts can't be turned back. */
+static int go_to(struct top *t, uint64_t to_ns)
+{
+	t->again = true;
+	/* Below the first there is none. */
+	t->from_ns = (int64_t)to_ns < 0 ? 0 : to_ns;
+	return -ECANCELED;
+}
+
+/* A report on the screen: until its time is over, or the user wants another one. */
+static int play(struct top *t, const struct usage_snapshot *snapshot, bool last)
+{
+	uint64_t begin_ns = now_ns(), interval_ns = t->opts.interval_ns;
+
+	if (last)
+		top_screen__say(t->screen, "the end of the capture; left: back, q: end");
+	for (;;) {
+		bool stays = last || top_screen__is_frozen(t->screen);
+		uint64_t end_ns = begin_ns + top_screen__pace_ns(t->screen);
+		struct pollfd in;
+		int steps;
+
+		if (!wait_until(t, stays ? now_ns() + NSEC_PER_SEC : end_ns, &in, 1) ||
+		    stop__requested)
+			return -ECANCELED;
+		steps = top_screen__steps(t->screen);
+		if (steps < 0)
+			return go_to(t, snapshot->from_ns - (uint64_t)(-steps - 1) * interval_ns);
+		if (t->opts.interval_ns != interval_ns)
+			return go_to(t, snapshot->to_ns);
+		if (last)
+			continue;
+		if (steps > 0)
+			t->from_ns = snapshot->to_ns + (uint64_t)steps * interval_ns;
+		if (steps > 0 || (!top_screen__is_frozen(t->screen) && now_ns() >= end_ns))
+			return 0;
+	}
+}
+
 static int on_interval(void *ctx, const struct usage_snapshot *snapshot,
-		       const struct top_account *account)
+		       const struct top_account *account, bool last)
 {
 	struct top *t = ctx;
 	int err;
@@ -436,18 +493,50 @@ static int on_interval(void *ctx, const struct usage_snapshot *snapshot,
 	t->table.snapshot = snapshot;
 	t->table.account = *account;
 	t->lost = is_lost(t);
+	if (snapshot->to_ns < t->from_ns && !last)
+		return 0;
 	err = show(t);
 	t->shown++;
-	return !err && is_enough(t) ? -ECANCELED : err;
+	if (!err && is_enough(t))
+		return -ECANCELED;
+	return !err && t->screen ? play(t, snapshot, last) : err;
+}
+
+static bool catch_signals(void)
+{
+	int err = stop__install(0);
+
+	if (err)
+		SAY("cannot catch signals: %s", strerror(-err));
+	return !err;
+}
+
+/* Signals: until a capture is open they end us, however long that takes. */
+static bool open_replay_output(struct top *t)
+{
+	return t->screen || (catch_signals() && open_output(t));
 }
 
 static int replay(struct top *t)
 {
-	int status;
+	int err = 0, status = EXIT_OK;
 
-	if (!open_output(t))
-		return EXIT_FAILED;
-	status = top_replay__run(&t->opts, on_interval, t);
+	do {
+		struct top_replay *replay = top_replay__open(&t->opts);
+
+		t->again = false;
+		if (replay && open_replay_output(t))
+			err = top_replay__run(replay, on_interval, t);
+		else
+			status = EXIT_FAILED;
+		top_screen__forget(t->screen);
+		top_replay__free(replay);
+	} while (t->again);
+	top_screen__close(t->screen);
+	if (is_bad(err)) {
+		SAY("%s: %s", t->opts.replay, strerror(-err));
+		status = EXIT_FAILED;
+	}
 	return status == EXIT_OK && t->opts.strict && t->lost ? EXIT_LOST : status;
 }
 
@@ -481,10 +570,8 @@ int cmd_top(int argc, char **argv)
 	}
 	if (!check_options(&t))
 		return EXIT_USAGE;
-	if (stop__install(0)) {
-		SAY("cannot catch signals: %s", strerror(errno));
+	if (!t.opts.replay && !catch_signals())
 		return EXIT_FAILED;
-	}
 	status = t.opts.replay ? replay(&t) : top(&t);
 	top_table__free(&t.table);
 	top_source__free(t.source);

@@ -186,12 +186,17 @@ void top_source__free(struct top_source *source);
 enum { TOP_WAKE_STREAM = 0, TOP_WAKE_RINGS, TOP_WAKE_FDS };
 void top_source__wake_fds(const struct top_source *source, int fds[TOP_WAKE_FDS]);
 
-/* An interval of a capture. Other than 0 ends it; -ECANCELED: in good order. */
+/* An interval of a capture. Other than 0 ends it. */
 typedef int (*top_interval_fn)(void *ctx, const struct usage_snapshot *snapshot,
-			       const struct top_account *account);
+			       const struct top_account *account, bool last);
 
-/* The last interval may be shorter. An exit status; what failed was said. */
-int top_replay__run(const struct top_options *opts, top_interval_fn fn, void *ctx);
+struct top_replay;
+
+/* NULL, and why was said. */
+struct top_replay *top_replay__open(const struct top_options *opts);
+/* Once, from the capture's begin. The last interval may be shorter. 0, what fn returned, or -errno. */
+int top_replay__run(struct top_replay *replay, top_interval_fn fn, void *ctx);
+void top_replay__free(struct top_replay *replay);
 
 struct out;
 
@@ -204,13 +209,20 @@ int top_json__report(struct out *out, struct top_table *table, const struct top_
 struct top_screen;
 
 /* Takes the terminal. NULL: it can't be used, and why was said. */
-struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color);
+struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color,
+				    bool replay);
 /* Keys that came; `revents` is what poll(2) said of standard input. false: the user has had enough. */
 bool top_screen__keys(struct top_screen *screen, short revents);
 /* Is an interval wanted at all? Not while frozen. */
 bool top_screen__is_frozen(const struct top_screen *screen);
 void top_screen__show(struct top_screen *screen, struct top_table *table);
-/* The table is none any more; what is on the terminal stays until the next. */
+/* Of a capture: how many reports on (or back, below 0) the user wants, since the last call. */
+int top_screen__steps(struct top_screen *screen);
+/* Of a capture: how long a report stays. */
+uint64_t top_screen__pace_ns(const struct top_screen *screen);
+/* Instead of the line at the foot, until the next key. */
+void top_screen__say(struct top_screen *screen, const char *text);
+/* The table is none any more; what is on the terminal stays until the next. NULL is allowed. */
 void top_screen__forget(struct top_screen *screen);
 /* Gives the terminal back. */
 void top_screen__close(struct top_screen *screen);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct replay {
+struct top_replay {
 	struct reader *reader;
 	struct weir_stream *stream;
 	struct tasks *tasks;
@@ -19,13 +19,14 @@ struct replay {
 	struct feed *feed;
 	uint64_t begin_ns, end_ns, next_ns, interval_ns;
 	uint64_t told;
+	bool last;
 	top_interval_fn fn;
 	void *ctx;
 };
 
 #define SAY(...) say(&top_command, __VA_ARGS__)
 
-static int end_interval(struct replay *r, uint64_t at_ns)
+static int end_interval(struct top_replay *r, uint64_t at_ns)
 {
 	const struct usage_snapshot *snapshot;
 	struct top_account account = {0};
@@ -40,13 +41,13 @@ static int end_interval(struct replay *r, uint64_t at_ns)
 	account.lost = snapshot->trouble.lost;
 	account.produced = account.told + account.lost;
 	account.wall_offset_ns = reader__env(r->reader)->wall_offset_ns;
-	return r->fn(r->ctx, snapshot, &account);
+	return r->fn(r->ctx, snapshot, &account, r->last);
 }
 
 /* Everything before this event has been told: so has the interval, if it ends here. */
 static int on_event(void *ctx, const struct weir_event *event)
 {
-	struct replay *r = ctx;
+	struct top_replay *r = ctx;
 	int err = 0;
 
 	/* A stamp that was made up ends nothing. */
@@ -62,7 +63,7 @@ static int on_event(void *ctx, const struct weir_event *event)
 
 static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order)
 {
-	struct replay *r = ctx;
+	struct top_replay *r = ctx;
 
 	(void)order;
 	tasks__retire(r->tasks, watermark_ns);
@@ -70,14 +71,14 @@ static void on_watermark(void *ctx, uint64_t watermark_ns, enum weir_order order
 
 static void on_task(void *ctx, const struct weir_seed *seed, const char *exe, const char *cgroups)
 {
-	struct replay *r = ctx;
+	struct top_replay *r = ctx;
 
 	tasks__seed(r->tasks, seed, exe, cgroups);
 	usage__seed(r->usage, seed);
 }
 
 /* From the capture's first packet to its last; each CPU has a part in it. */
-static void find_span(struct replay *r)
+static void find_span(struct top_replay *r)
 {
 	size_t count;
 	const struct reader_stream *streams = reader__streams(r->reader, &count);
@@ -100,7 +101,7 @@ static void find_span(struct replay *r)
 			usage__cpu(r->usage, streams[i].instance);
 }
 
-static bool open_reader(struct replay *r, const char *path)
+static bool open_reader(struct top_replay *r, const char *path)
 {
 	char err[512];
 
@@ -118,7 +119,7 @@ static bool open_reader(struct replay *r, const char *path)
 	return true;
 }
 
-static bool open_feed(struct replay *r)
+static bool open_feed(struct top_replay *r)
 {
 	const struct weir_stream_opts opts = {
 		.sz = sizeof(opts),
@@ -143,34 +144,46 @@ static bool open_feed(struct replay *r)
 	return !err;
 }
 
-static int run(struct replay *r)
+struct top_replay *top_replay__open(const struct top_options *opts)
+{
+	struct top_replay *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		SAY("out of memory");
+		return NULL;
+	}
+	r->interval_ns = opts->interval_ns;
+	if (open_reader(r, opts->replay) && open_feed(r))
+		return r;
+	top_replay__free(r);
+	return NULL;
+}
+
+void top_replay__free(struct top_replay *r)
+{
+	if (!r)
+		return;
+	feed__free(r->feed);
+	weir_stream__free(r->stream);
+	usage__free(r->usage);
+	tasks__free(r->tasks);
+	reader__close(r->reader);
+	free(r);
+}
+
+int top_replay__run(struct top_replay *r, top_interval_fn fn, void *ctx)
 {
 	int more = 1;
 
+	r->fn = fn;
+	r->ctx = ctx;
 	while (more > 0 && !stop__requested)
 		more = feed__step(r->feed);
-	/* The callback has had enough, which is no failure. */
-	if (more == -ECANCELED)
-		return 0;
-	return more < 0 ? more : end_interval(r, r->end_ns);
-}
-
-int top_replay__run(const struct top_options *opts, top_interval_fn fn, void *ctx)
-{
-	struct replay r = {.interval_ns = opts->interval_ns, .fn = fn, .ctx = ctx};
-	int status = EXIT_FAILED, err;
-
-	if (open_reader(&r, opts->replay) && open_feed(&r)) {
-		err = run(&r);
-		if (err && err != -EPIPE && err != -ECANCELED)
-			SAY("%s: %s", opts->replay, strerror(-err));
-		else
-			status = EXIT_OK;
-	}
-	feed__free(r.feed);
-	weir_stream__free(r.stream);
-	usage__free(r.usage);
-	tasks__free(r.tasks);
-	reader__close(r.reader);
-	return status;
+	if (more < 0)
+		return more;
+	/* What was not read has no report. */
+	if (stop__requested)
+		return -ECANCELED;
+	r->last = true;
+	return end_interval(r, r->end_ns);
 }

@@ -23,6 +23,11 @@
 #define ESC_DELAY_MS 50
 #define MOVE_FAR     (1L << 40) /* beyond any list */
 
+/* How long a report of a capture stays. */
+#define DEFAULT_PACE_NS 2000000000u
+#define LEAST_PACE_NS	50000000u
+#define MOST_PACE_NS	64000000000u
+
 enum paint {
 	PAINT_TITLE = 1,
 	PAINT_BUSY,
@@ -53,7 +58,10 @@ struct top_screen {
 	SCREEN *terminal;
 	size_t cursor, first; /* of lines: marked, and the first on the screen */
 	bool color, frozen, help, no_meters;
-	bool marked; /* the cursor was used: it is shown */
+	bool replay;
+	int steps;	  /* reports on that were asked for, and not taken yet */
+	uint64_t pace_ns; /* a report stays that long */
+	bool marked;	  /* the cursor was used: it is shown */
 	enum asking asking;
 	char answer[TOP_TEXT_MAX];
 	char search[TOP_TEXT_MAX];
@@ -72,7 +80,8 @@ static const char *const help_lines[] = {
 	"  1            meters of CPUs            a          account: idle and gap rows",
 	"  f            only rows with a text     u          only of a user",
 	"  / n          look for a text, again    c          command lines",
-	"  arrows, PgUp PgDn, Home End            move the mark",
+	"  up down PgUp PgDn Home End             move the mark",
+	"  left right   a report of --replay on   + -        faster, slower",
 	"Columns, of the last interval",
 	"  %CPU         of one CPU                TOTAL      CPU time since weir began",
 	"  VOL INVOL    switches away: it slept; it could have gone on",
@@ -320,7 +329,7 @@ static void draw_list(struct top_screen *screen, int y)
 static void draw_foot(const struct top_screen *screen)
 {
 	const struct top_view *view = screen->view;
-	char text[TOP_LINE_MAX];
+	char text[TOP_LINE_MAX], pace[16] = "";
 
 	if (screen->asking) {
 		snprintf(text, sizeof(text), "%s%s_", questions[screen->asking], screen->answer);
@@ -331,8 +340,12 @@ static void draw_foot(const struct top_screen *screen)
 		put(screen, LINES - 1, 0, screen->message, PAINT_ALERT);
 		return;
 	}
-	snprintf(text, sizeof(text), "%ssorted by %s%s%s%s%s%s%s%s%s; %zu rows; h: help, q: end",
-		 screen->frozen ? "FROZEN (space: go on); " : "", top_sort__name(view->sort),
+	if (screen->replay && !screen->frozen)
+		top_cells__duration(pace, sizeof(pace), screen->pace_ns);
+	snprintf(text, sizeof(text),
+		 "%s%s%ssorted by %s%s%s%s%s%s%s%s%s; %zu rows; h: help, q: end",
+		 screen->frozen ? "FROZEN (space: go on); " : "", pace,
+		 pace[0] ? " a report; " : "", top_sort__name(view->sort),
 		 view->reverse ? ", least first" : "", view->no_idle ? "; without idle ones" : "",
 		 view->no_ended ? "; without ended ones" : "", view->has_uid ? "; of one user" : "",
 		 view->filter->container ? "; of one container"
@@ -592,6 +605,41 @@ static bool is_sort(struct top_screen *screen, int key)
 	}
 }
 
+/* A report of a capture stays when it was asked for. */
+static void step(struct top_screen *screen, int steps)
+{
+	screen->steps += steps;
+	screen->frozen = true;
+}
+
+static void set_pace(struct top_screen *screen, uint64_t pace_ns)
+{
+	if (pace_ns >= LEAST_PACE_NS && pace_ns <= MOST_PACE_NS)
+		screen->pace_ns = pace_ns;
+}
+
+static bool is_replay(struct top_screen *screen, int key)
+{
+	if (!screen->replay)
+		return false;
+	switch (key) {
+	case KEY_LEFT:
+		step(screen, -1);
+		return true;
+	case KEY_RIGHT:
+		step(screen, 1);
+		return true;
+	case '+':
+		set_pace(screen, screen->pace_ns / 2);
+		return true;
+	case '-':
+		set_pace(screen, screen->pace_ns * 2);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_question(struct top_screen *screen, int key)
 {
 	switch (key) {
@@ -677,7 +725,8 @@ static bool on_key(struct top_screen *screen, int key)
 	}
 	if (key == 'q' || key == KEY_CTRL_C)
 		return false;
-	if (!is_move(screen, key) && !is_sort(screen, key) && !is_question(screen, key))
+	if (!is_move(screen, key) && !is_sort(screen, key) && !is_question(screen, key) &&
+	    !is_replay(screen, key))
 		view_key(screen, key);
 	return true;
 }
@@ -713,7 +762,27 @@ void top_screen__show(struct top_screen *screen, struct top_table *table)
 
 void top_screen__forget(struct top_screen *screen)
 {
-	screen->table = NULL;
+	if (screen)
+		screen->table = NULL;
+}
+
+int top_screen__steps(struct top_screen *screen)
+{
+	int steps = screen->steps;
+
+	screen->steps = 0;
+	return steps;
+}
+
+uint64_t top_screen__pace_ns(const struct top_screen *screen)
+{
+	return screen->pace_ns;
+}
+
+void top_screen__say(struct top_screen *screen, const char *text)
+{
+	say_here(screen, text);
+	draw(screen);
 }
 
 /* ---- the terminal ------------------------------------------------------------------------------- */
@@ -729,7 +798,8 @@ static void start_colors(struct top_screen *screen)
 	init_pair(PAINT_KEY, COLOR_CYAN, -1);
 }
 
-struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color)
+struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color,
+				    bool replay)
 {
 	struct top_screen *screen = calloc(1, sizeof(*screen));
 	const char *term = getenv("TERM");
@@ -749,6 +819,8 @@ struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns
 	screen->view = view;
 	screen->interval_ns = interval_ns;
 	screen->color = color;
+	screen->replay = replay;
+	screen->pace_ns = *interval_ns < DEFAULT_PACE_NS ? *interval_ns : DEFAULT_PACE_NS;
 	set_escdelay(ESC_DELAY_MS);
 	cbreak();
 	noecho();

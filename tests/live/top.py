@@ -375,6 +375,7 @@ class Schema(unittest.TestCase):
 
 
 REDRAW = "\x0c"
+LEFT, RIGHT = "\x1bOD", "\x1bOC" # as xterm's keypad has them
 
 
 class Screen:
@@ -520,6 +521,24 @@ class Terminal(unittest.TestCase):
             self.assertEqual(status, 0)
             self.assertIn("the input is no terminal", said)
             self.assertIn("weir top ", screen.text)
+
+    def test_replay(self):
+        """A capture's reports go by, stay, come back, and there is a last one."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            capture = os.path.join(folder, "capture")
+            status, _, said = live.run("record", "-o", capture, "-e", "process,sched",
+                                       "--duration", 1)
+            self.assertEqual(status, 0, said)
+            with Screen("--replay", capture) as screen:
+                screen.wait_for("a report; sorted by cpu")
+                screen.wait_for("the end of the capture")
+                for keys, shows in ((LEFT, "FROZEN"), (20 * RIGHT, "the end of the capture"),
+                                    (20 * LEFT, "FROZEN"), (RIGHT, "FROZEN"), ("H", "each thread"),
+                                    ("d0.1\n", "FROZEN"), (" ", "a report; sorted"),
+                                    ("++-", "a report; sorted|the end")):
+                    screen.key(keys + REDRAW)
+                    screen.wait_for(shows)
+                self.assertEqual(screen.end(keys="q"), (0, "", True))
 
     def test_unknown_terminal(self):
         with Screen(TERM="moon") as screen:
