@@ -37,9 +37,6 @@ class Running(live.Child):
         """Waits until COMMAND has said that."""
         assert self.process.stdout.readline() == line.encode() + b"\n"
 
-    def end(self):
-        return self.process.wait(timeout=live.PATIENCE_S)
-
     def outlived(self, stop=lambda: None):
         """weir's status, which ends before COMMAND does; an exception when COMMAND is gone."""
         program, = proc.children(self.pid)
@@ -183,12 +180,12 @@ class End(unittest.TestCase):
             with self.assertRaises(subprocess.TimeoutExpired):
                 weir.process.wait(timeout=1)
             os.close(pipe)
-            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+            self.assertEqual(weir.end(), 0)
 
     def test_no_wait(self):
         weir, pipe = self.leave_a_child("--no-wait")
         with weir:
-            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+            self.assertEqual(weir.end(), 0)
             os.close(pipe)
 
     def test_ancestor(self):
@@ -210,7 +207,7 @@ class End(unittest.TestCase):
             descendant = int(weir.process.stdout.readline())
             said = os.read(ours, 4096)
             os.kill(descendant, signal.SIGKILL)
-            self.assertEqual(weir.process.wait(timeout=live.PATIENCE_S), 0)
+            self.assertEqual(weir.end(), 0)
             said += os.read(ours, 4096)
             os.close(ours)
         self.assertEqual(said.count(b"weir trace: sh has ended; waiting for 1 more "), 1)
@@ -315,7 +312,7 @@ class Interrupt(unittest.TestCase):
                     with open(said, "rb") as text:
                         live.wait_until("tracing", lambda: b"tracing; " in text.read())
                     weir.signal(signal.SIGTERM)
-                    status = weir.process.wait(timeout=live.PATIENCE_S)
+                    status = weir.end()
                     os.kill(program, signal.SIGKILL)
                 if early:
                     break

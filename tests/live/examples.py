@@ -20,26 +20,23 @@ import live
 TIMES = 200
 
 
-class Example:
+class Example(live.Child):
     """An example for as long as the block lasts; then what it said."""
 
     def __init__(self, name):
-        self.command = [os.path.join(FOLDER, "example_" + name), str(live.PATIENCE_S)]
-
-    def __enter__(self):
         self.out = tempfile.TemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen(self.command, stdout=self.out, stderr=subprocess.PIPE,
-                                        text=True)
+        super().__init__([os.path.join(FOLDER, "example_" + name), str(live.PATIENCE_S)],
+                         stdout=self.out, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
         if line != "tracing\n":
-            self.process.kill()
+            super().__exit__()
             raise AssertionError(line)
-        return self
 
     def __exit__(self, *exc):
-        self.process.send_signal(signal.SIGINT)
+        self.signal(signal.SIGINT)
         self.ledger = self.process.communicate(timeout=live.PATIENCE_S)[1]
         self.status = self.process.returncode
+        super().__exit__(*exc)
         self.out.seek(0)
         self.said = self.out.read()
         self.out.close()

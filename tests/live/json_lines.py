@@ -17,9 +17,6 @@ import unittest
 import cases
 import live
 
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
-SCHEMAS = os.path.join(os.path.dirname(TESTS), "docs", "schema")
 
 ALL_KINDS = {
     "fork", "exec", "exit", "sched_switch", "sched_wakeup", "signal", "gap", "watermark",
@@ -32,11 +29,6 @@ def some_of_all(shell_loops):
 
 
 class Schema(unittest.TestCase):
-    def holds(self, schema, path):
-        done = subprocess.run([sys.executable, VALIDATE, os.path.join(SCHEMAS, schema), path],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout.decode())
-
     def busy_trace(self, *args, kinds):
         """All groups, of the whole machine, with a hole in the middle."""
         with live.Trace("-e", "process,sched,signal,sys", "--watermarks", "--buffer", "256k",
@@ -50,18 +42,10 @@ class Schema(unittest.TestCase):
             self.assertEqual(trace.stop(), 0)
             live.assert_account(self, trace.ledger())
             trace.verify()
-            self.holds("weir-ledger.schema.json", trace.ledger_path)
+            live.assert_valid(self, "ledger", trace.ledger_path)
             seen = {line["event"] for line in trace.lines()}
             self.assertGreaterEqual(seen, ALL_KINDS | kinds)
-            self.holds("weir-trace.schema.json", self.head(trace))
-
-    def head(self, trace, most=6000):
-        """As much as can be held against a schema in a few seconds, and what is at the end."""
-        path = os.path.join(trace.folder, "head")
-        with open(trace.path, "rb") as whole, open(path, "wb") as part:
-            lines = whole.readlines()
-            part.writelines(lines[:most // 2] + lines[max(most // 2, len(lines) - most // 2):])
-        return path
+            live.assert_valid(self, "trace", trace.head(6000))
 
     def test_halves_of_calls(self):
         self.busy_trace(kinds={"sys_enter", "sys_exit"})
@@ -80,7 +64,7 @@ class Schema(unittest.TestCase):
             with open(account_path, "w", encoding="utf-8") as account:
                 account.write(said.splitlines()[-1] + "\n")
             self.assertEqual(json.loads(said.splitlines()[-1])["event"], "account")
-            self.holds("weir-ledger.schema.json", account_path)
+            live.assert_valid(self, "ledger", account_path)
             status, out, said = live.run("verify", "--ledger", account_path, path)
             self.assertEqual(status, 0, said)
             self.assertIn("the ledger agrees", out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the live tests share: `weir trace` as a child, its trace read back, loads that know what they did.
+"""What the live tests share: weir as a child, its trace read back, loads that know what they did.
 
 A test has as arguments the program weir and the folder of the loads, and `soak` where it is to last a
 minute. It reads like this:
@@ -34,13 +34,6 @@ PATIENCE_S = 600 if SOAK else 60
 CLASSES = ("life", "cpu")
 
 
-def on_sigterm(signum, frame):
-    sys.exit(f"ended by signal {signum}")
-
-
-signal.signal(signal.SIGTERM, on_sigterm)
-
-
 def words(args):
     return [str(arg) for arg in args]
 
@@ -56,25 +49,46 @@ def wait_until(what, condition, patience_s=PATIENCE_S):
 
 class Child:
     """A process that is gone, at the latest, when its `with` is left."""
+    running = set()
 
     def __init__(self, command, **popen):
         # The program itself is the child: setpriv becomes it.
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command, **popen)
         self.pid = self.process.pid
+        self.running.add(self)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
+        self.running.discard(self)
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
 
+    def end(self):
+        """Waits for it to end by itself; its status."""
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def stop(self, signum=signal.SIGINT):
+        self.signal(signum)
+        return self.end()
+
     def signal(self, signum):
         self.process.send_signal(signum)
+
+
+def on_sigterm(signum, frame):
+    """All at once: the runner waits for half a second, and then what is left stays."""
+    for child in Child.running:
+        child.process.kill()
+    sys.exit(f"ended by signal {signum}")
+
+
+signal.signal(signal.SIGTERM, on_sigterm)
 
 
 class Load(Child):
@@ -112,26 +126,25 @@ class Load(Child):
         return self.end()
 
 
-class Trace(Child):
-    """`weir trace`, which traces when this returns.
+def new_folder(parent=None):
+    return tempfile.mkdtemp(prefix="weir-live-", dir=parent)
 
-    form: of --format, with `json` events() and verify() work. Left out of `args`: -o, --ledger, -v.
-    cpus: where weir itself may run.
+
+class Weir(Child):
+    """`weir`, which has begun when this returns: `begun` of its standard error, with -v, says so.
+
+    folder: for what it writes, and gone with it. cpus: where weir itself may run.
     """
 
-    def __init__(self, *args, form="json", cpus=None, folder=None, **popen):
-        self.folder = tempfile.mkdtemp(prefix="weir-live-", dir=folder)
-        self.path = os.path.join(self.folder, "trace")
-        self.ledger_path = os.path.join(self.folder, "ledger.json")
-        self.said_path = os.path.join(self.folder, "said")
-        command = ["taskset", "-c", cpus] if cpus else []
-        command += [WEIR, "trace", "-v", "--format", form, "-o", self.path,
-                    "--ledger", self.ledger_path] + words(args)
+    def __init__(self, folder, begun, *args, cpus=None, **popen):
+        self.folder, self.begun = folder, begun
+        self.said_path = os.path.join(folder, "said")
+        command = ["taskset", "-c", str(cpus)] if cpus is not None else []
         with open(self.said_path, "wb") as said:
-            super().__init__(command, stdin=subprocess.DEVNULL, stderr=said, **popen)
-        self.status = None
+            super().__init__(command + [WEIR] + words(args),
+                             **{"stdin": subprocess.DEVNULL, "stderr": said, **popen})
         try:
-            wait_until("tracing", self.traces)
+            wait_until(begun, self.has_begun)
         except BaseException:
             self.__exit__()
             raise
@@ -145,23 +158,39 @@ class Trace(Child):
         with open(self.said_path, encoding="utf-8") as said:
             return said.read()
 
-    def traces(self):
+    def has_begun(self):
         ended = self.process.poll() is not None
-        # It may have traced and ended between two looks.
-        if "tracing; " in self.said():
+        # It may have begun and ended between two looks.
+        if self.begun in self.said():
             return True
         if ended:
             raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
         return False
 
-    def end(self):
-        """Waits for it to end by itself."""
-        self.status = self.process.wait(timeout=PATIENCE_S)
-        return self.status
 
-    def stop(self, signum=signal.SIGINT):
-        self.signal(signum)
-        return self.end()
+class Accounted(Weir):
+    """One that leaves a ledger."""
+
+    def __init__(self, folder, begun, command, *args, **popen):
+        self.ledger_path = os.path.join(folder, "ledger.json")
+        super().__init__(folder, begun, command, "-v", "--ledger", self.ledger_path, *args, **popen)
+
+    def ledger(self):
+        with open(self.ledger_path, encoding="utf-8") as ledger:
+            return json.load(ledger)
+
+
+class Trace(Accounted):
+    """`weir trace`, which traces when this returns.
+
+    form: of --format, with `json` events() and verify() work. Left out of `args`: -o, --ledger, -v.
+    """
+
+    def __init__(self, *args, form="json", folder=None, **popen):
+        folder = new_folder(folder)
+        self.path = os.path.join(folder, "trace")
+        super().__init__(folder, "tracing; ", "trace", "--format", form, "-o", self.path, *args,
+                         **popen)
 
     def lines(self):
         """The trace so far, or whole: each line's object. A line that is not there whole is left."""
@@ -180,16 +209,20 @@ class Trace(Child):
     def gaps(self):
         return self.events("gap")
 
-    def ledger(self):
-        with open(self.ledger_path, encoding="utf-8") as ledger:
-            return json.load(ledger)
-
     def ledger_now(self):
         """The account so far, by SIGUSR1 (the form has to be json)."""
         before = self.said().count("\n")
         self.signal(signal.SIGUSR1)
         wait_until("an account", lambda: self.said().count("\n") > before)
         return json.loads(self.said().splitlines()[before])
+
+    def head(self, most):
+        """A file with that many lines of it, half of them from its end: a schema takes its time."""
+        path = os.path.join(self.folder, "head")
+        with open(self.path, "rb") as whole, open(path, "wb") as part:
+            lines = whole.readlines()
+            part.writelines(lines[:most // 2] + lines[max(most // 2, len(lines) - most // 2):])
+        return path
 
     def verify(self):
         """What `weir verify` says of trace and ledger; an exception when it finds fault."""
@@ -199,6 +232,19 @@ class Trace(Child):
         if done.returncode:
             raise AssertionError(f"weir verify: {said}")
         return said
+
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
+SCHEMAS = os.path.join(os.path.dirname(TESTS), "docs", "schema")
+
+
+def assert_valid(case, schema, path="-", text=None):
+    """Each line of that file, or of `text`, keeps to docs/schema/weir-SCHEMA.schema.json."""
+    done = subprocess.run([sys.executable, VALIDATE,
+                           os.path.join(SCHEMAS, f"weir-{schema}.schema.json"), path], input=text,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    case.assertEqual(done.returncode, 0, done.stdout.decode())
 
 
 def run(*args):

@@ -26,50 +26,13 @@ CALLS = "sys:getpid"
 OWN = {"task", "mark", "part", "account", "file", "gap", "clock_step"}
 
 
-class Capture(live.Child):
+class Capture(live.Accounted):
     """`weir record`, which records when this returns. Left out of `args`: -o, --ledger, -v."""
 
     def __init__(self, *args, folder=None, dir=None, **popen):
-        self.folder = tempfile.mkdtemp(prefix="weir-live-")
-        self.dir = dir or os.path.join(folder or self.folder, "capture")
-        self.ledger_path = os.path.join(self.folder, "ledger.json")
-        self.said_path = os.path.join(self.folder, "said")
-        with open(self.said_path, "wb") as said:
-            super().__init__([live.WEIR, "record", "-v", "-o", self.dir, "--ledger",
-                              self.ledger_path] + live.words(args),
-                             **{"stdin": subprocess.DEVNULL, "stderr": said, **popen})
-        try:
-            live.wait_until("recording", self.records)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *exc):
-        super().__exit__(*exc)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def said(self):
-        with open(self.said_path, encoding="utf-8") as said:
-            return said.read()
-
-    def records(self):
-        ended = self.process.poll() is not None
-        if "recording; " in self.said():
-            return True
-        if ended:
-            raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
-        return False
-
-    def end(self):
-        return self.process.wait(timeout=live.PATIENCE_S)
-
-    def stop(self, signum=signal.SIGINT):
-        self.signal(signum)
-        return self.end()
-
-    def ledger(self):
-        with open(self.ledger_path, encoding="utf-8") as ledger:
-            return json.load(ledger)
+        own = live.new_folder()
+        self.dir = dir or os.path.join(folder or own, "capture")
+        super().__init__(own, "recording; ", "record", "-o", self.dir, *args, **popen)
 
     def part(self):
         """The number of the newest part."""
@@ -551,7 +514,7 @@ class Terminal(unittest.TestCase):
                 while b"events/s" not in shown:
                     shown += os.read(keyboard, 4096)
                 record.signal(signal.SIGINT)
-                self.assertEqual(record.process.wait(timeout=live.PATIENCE_S), 0)
+                self.assertEqual(record.end(), 0)
                 while b"produced" not in shown:
                     shown += os.read(keyboard, 4096)
         finally:

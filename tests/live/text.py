@@ -20,15 +20,6 @@ import unittest
 import cases
 import live
 
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
-SCHEMAS = os.path.join(os.path.dirname(TESTS), "docs", "schema")
-
-
-def holds(case, schema, text):
-    done = subprocess.run([sys.executable, VALIDATE, os.path.join(SCHEMAS, schema)], input=text,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    case.assertEqual(done.returncode, 0, done.stdout.decode())
 
 
 class Case(unittest.TestCase):
@@ -76,7 +67,7 @@ class Pairs(Case):
     def test_schema(self):
         out, _ = self.good("--pair", "-y", "-f", "json", "-o", "-", "--", "sh", "-c",
                            "cd /; cat etc/hostname | cat >/dev/null; sleep 9 & exec true")
-        holds(self, "weir-trace.schema.json", out.encode())
+        live.assert_valid(self, "trace", text=out.encode())
 
     @staticmethod
     def wait_until_asleep(pid):
@@ -301,7 +292,7 @@ class Counted(Case):
 
     def test_json(self):
         out, _ = self.good("-c", "-f", "json", "-o", "-", "--", "cat", "/dev/null")
-        holds(self, "weir-summary.schema.json", out.encode())
+        live.assert_valid(self, "summary", text=out.encode())
         summary = json.loads(out)
         calls = {row["call"]: row for row in summary["calls"]}
         self.assertEqual(calls["exit_group"]["timed"], 0)

@@ -12,17 +12,14 @@ import re
 import select
 import signal
 import struct
-import sys
+import subprocess
 import tempfile
 import termios
 import unittest
 
 import cases
 import live
-
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
-SCHEMA = os.path.join(os.path.dirname(TESTS), "docs", "schema", "weir-top.schema.json")
+from record import Capture
 
 # Of the kernel's own figure, in all.
 PART = 0.01
@@ -44,47 +41,15 @@ def stolen_ns():
         return (int(file.readline().split()[8]) + 1) * TICK_NS
 
 
-class Top(live.Child):
+class Top(live.Weir):
     """`weir top --json`, which counts when this returns."""
 
-    def __init__(self, *args, cpus=None):
-        self.folder = tempfile.TemporaryDirectory(prefix="weir-live-")
-        self.path = os.path.join(self.folder.name, "reports")
-        self.said_path = os.path.join(self.folder.name, "said")
-        command = ["taskset", "-c", str(cpus)] if cpus is not None else []
-        command += [live.WEIR, "top", "--json", "-v"] + live.words(args)
-        with open(self.said_path, "wb") as said, open(self.path, "wb") as reports:
-            super().__init__(command, stdin=live.subprocess.DEVNULL, stdout=reports, stderr=said)
-        try:
-            live.wait_until("counting", self.counts)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *exc):
-        super().__exit__(*exc)
-        self.folder.cleanup()
-
-    def said(self):
-        with open(self.said_path, encoding="utf-8") as said:
-            return said.read()
-
-    def counts(self):
-        if "counting switches" in self.said():
-            return True
-        if self.process.poll() is not None:
-            raise AssertionError(f"weir ended with {self.process.returncode}: {self.said()}")
-        return False
-
-    def stop(self):
-        self.signal(signal.SIGINT)
-        return self.process.wait(timeout=live.PATIENCE_S)
-
-    def validate(self, case):
-        done = live.subprocess.run([sys.executable, VALIDATE, SCHEMA, self.path],
-                                   stdout=live.subprocess.PIPE, stderr=live.subprocess.STDOUT,
-                                   check=False)
-        case.assertEqual(done.returncode, 0, done.stdout.decode())
+    def __init__(self, *args, **popen):
+        folder = live.new_folder()
+        self.path = os.path.join(folder, "reports")
+        with open(self.path, "wb") as reports:
+            super().__init__(folder, "counting switches", "top", "--json", "-v", *args,
+                             **{"stdout": reports, **popen})
 
     def reports(self):
         with open(self.path, encoding="utf-8") as reports:
@@ -270,7 +235,7 @@ class Accounts(unittest.TestCase):
     def test_ended_has_its_cmdline(self):
         """What was read while it ran is there when it has ended."""
         words = ["sleep", "98765"]
-        with live.subprocess.Popen(words) as child, Top("-d", 0.2, "-p", child.pid) as top:
+        with subprocess.Popen(words) as child, Top("-d", 0.2, "-p", child.pid) as top:
             def rows():
                 return [row for report in top.reports() for row in report["rows"]
                         if row.get("pid") == child.pid]
@@ -284,7 +249,7 @@ class Accounts(unittest.TestCase):
     def test_weir_is_a_row(self):
         """What it costs itself is there like anybody's."""
         with Top("-d", 0.2, "-n", 3) as top:
-            self.assertEqual(top.process.wait(timeout=live.PATIENCE_S), 0)
+            self.assertEqual(top.end(), 0)
             reports = top.reports()
         self.assertEqual(len(reports), 3)
         self.assertGreater(time_by_pid(reports)[top.pid], 0)
@@ -327,18 +292,11 @@ class Replay(unittest.TestCase):
 
     def test_capture(self):
         """What was recorded comes to the same as what the kernel told the parents."""
-        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
-            capture = os.path.join(folder, "capture")
-            with live.Load("busy", "short", 100, 2000) as load, live.Child(
-                    [live.WEIR, "record", "-v", "-o", capture, "-e", "process,sched"],
-                    stdin=live.subprocess.DEVNULL, stderr=live.subprocess.PIPE) as record:
-                live.wait_until("recording", lambda: os.path.exists(
-                    os.path.join(capture, "metadata")))
-                record.process.stderr.readline()
-                told = load.run()
-                record.signal(signal.SIGINT)
-                record.process.communicate(timeout=live.PATIENCE_S)
-            status, out, said = live.run("top", "--replay", capture, "--json", "-d", 0.5)
+        with live.Load("busy", "short", 100, 2000) as load, \
+                Capture("-e", "process,sched") as capture:
+            told = load.run()
+            self.assertEqual(capture.stop(), 0)
+            status, out, said = live.run("top", "--replay", capture.dir, "--json", "-d", 0.5)
             self.assertEqual(status, 0, said)
             reports = [json.loads(line) for line in out.splitlines()]
             Accounts.assert_adds_up(self, reports)
@@ -349,7 +307,7 @@ class Replay(unittest.TestCase):
             waits = sum(row["waits"]["count"] for report in reports for row in report["rows"]
                         if "waits" in row)
             self.assertGreater(waits, 100)
-            status, out, _ = live.run("top", "--replay", capture, "-n", 1, "-d", 0.5)
+            status, out, _ = live.run("top", "--replay", capture.dir, "-n", 1, "-d", 0.5)
             self.assertEqual((status, out.count("weir top ")), (0, 1))
 
     def test_without_switches(self):
@@ -370,7 +328,7 @@ class Schema(unittest.TestCase):
                     Top("-d", 0.2, "--buffer", 4096, "--by", by) as top:
                 load.run()
                 self.assertEqual(top.stop(), 0)
-                top.validate(self)
+                live.assert_valid(self, "top", top.path)
                 self.assertTrue(top.reports())
 
 
@@ -378,7 +336,7 @@ REDRAW = "\x0c"
 LEFT, RIGHT = "\x1bOD", "\x1bOC" # as xterm's keypad has them
 
 
-class Screen:
+class Screen(live.Child):
     """`weir top` on a terminal of its own."""
 
     def __init__(self, *args, rows=24, columns=80, stdin=None, **environ):
@@ -387,18 +345,12 @@ class Screen:
         self.before = termios.tcgetattr(self.inside)
         self.text = ""
         self.said = tempfile.TemporaryFile()
-        self.child = live.subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", live.WEIR, "top", "-d", "0.2"] + live.words(args),
-            stdin=stdin or self.inside, stdout=self.inside, stderr=self.said,
-            env={**os.environ, "TERM": "xterm", **environ})
-
-    def __enter__(self):
-        return self
+        super().__init__([live.WEIR, "top", "-d", "0.2"] + live.words(args),
+                         stdin=stdin or self.inside, stdout=self.inside, stderr=self.said,
+                         env={**os.environ, "TERM": "xterm", **environ})
 
     def __exit__(self, *exc):
-        if self.child.poll() is None:
-            self.child.kill()
-            self.child.wait()
+        super().__exit__(*exc)
         os.close(self.terminal)
         os.close(self.inside)
         self.said.close()
@@ -427,15 +379,15 @@ class Screen:
         if keys:
             self.key(keys)
         if signum:
-            self.child.send_signal(signum)
+            self.signal(signum)
 
         def has_ended():
             self.read()
-            return self.child.poll() is not None
+            return self.process.poll() is not None
 
         live.wait_until("ended", has_ended)
         self.said.seek(0)
-        return (self.child.returncode, self.said.read().decode(),
+        return (self.process.returncode, self.said.read().decode(),
                 termios.tcgetattr(self.inside) == self.before)
 
 
@@ -489,7 +441,7 @@ class Terminal(unittest.TestCase):
             screen.wait_for("sorted by cpu")
             for rows, columns in ((3, 10), (10, 40), (60, 250), (1, 1), (24, 80)):
                 screen.resize(rows, columns)
-                screen.child.send_signal(signal.SIGWINCH)
+                screen.signal(signal.SIGWINCH)
                 screen.wait_for(".")
             screen.key(REDRAW)
             screen.wait_for("sorted")
@@ -516,7 +468,7 @@ class Terminal(unittest.TestCase):
 
     def test_no_keys(self):
         """Nobody could end a screen whose keys come from a file."""
-        with Screen("-n", 1, stdin=live.subprocess.DEVNULL) as screen:
+        with Screen("-n", 1, stdin=subprocess.DEVNULL) as screen:
             status, said, _ = screen.end()
             self.assertEqual(status, 0)
             self.assertIn("the input is no terminal", said)
@@ -554,8 +506,8 @@ class Names(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
             path = os.path.join(folder.encode(), name)
             os.symlink(os.path.abspath(os.path.join(live.LOADS, "busy")), path)
-            with live.subprocess.Popen([path, "short", "1", "1"], stdin=live.subprocess.PIPE,
-                                       stdout=live.subprocess.PIPE) as load:
+            with subprocess.Popen([path, "short", "1", "1"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE) as load:
                 load.stdout.readline()
                 status, text, _ = live.run("top", "-b", "-n", 1, "-d", 0.2, "-p", load.pid)
                 self.assertEqual(status, 0)
@@ -628,7 +580,7 @@ class Options(unittest.TestCase):
         except OSError as error:
             self.skipTest(f"no cgroup can be made: {error}")
         try:
-            with live.subprocess.Popen(["sleep", "1000"]) as child:
+            with subprocess.Popen(["sleep", "1000"]) as child:
                 with open(os.path.join(folder, "cgroup.procs"), "w", encoding="ascii") as procs:
                     procs.write(str(child.pid))
                 for words, pids in ((container, {child.pid}), ("abab", {child.pid}), ("abba", set())):
@@ -640,7 +592,7 @@ class Options(unittest.TestCase):
 
     def test_exe(self):
         row, = (row for row in self.report("-p", os.getpid())["rows"] if row["kind"] == "tasks")
-        self.assertTrue(os.path.samefile(row["exe"], sys.executable))
+        self.assertTrue(os.path.samefile(row["exe"], "/proc/self/exe"))
 
     def test_no_idle(self):
         report = self.report("-i")
@@ -732,10 +684,10 @@ class Options(unittest.TestCase):
 
     def test_no_rights(self):
         """One sentence, and nothing else."""
-        done = live.subprocess.run(
+        done = subprocess.run(
             ["setpriv", "--reuid", "65534", "--clear-groups", live.WEIR, "top", "--once"],
-            stdin=live.subprocess.DEVNULL, stdout=live.subprocess.PIPE,
-            stderr=live.subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 

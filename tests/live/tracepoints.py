@@ -2,35 +2,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`weir trace -e tp:GROUP:NAME` and `--map PIN`: rings that are not weir's, in the same stream as its own."""
 import contextlib
-import itertools
 import json
 import os
 import re
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import cases
 import live
 
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VALIDATE = os.path.join(TESTS, "unit", "sinks", "validate.py")
-SCHEMAS = os.path.join(os.path.dirname(TESTS), "docs", "schema")
 BPFFS = "/sys/fs/bpf"
 GETPID = 39
 OUTSIDE = re.compile(r"(tp|map)[0-9.]+$")
 PR_SET_NAME = 15
-
-
-def head(trace, most=500):
-    """As much as can be held against a schema in a moment."""
-    path = os.path.join(trace.folder, "head")
-    with open(trace.path, "rb") as whole, open(path, "wb") as file:
-        file.writelines(itertools.islice(whole, most))
-    return path
 
 
 def assert_whole(case, trace, lost=()):
@@ -44,11 +31,8 @@ def assert_whole(case, trace, lost=()):
     stamps = [int(line["ts"]) for line in trace.lines()]
     case.assertEqual(stamps, sorted(stamps))
     trace.verify()
-    for schema, path in (("ledger", trace.ledger_path), ("trace", head(trace))):
-        done = subprocess.run([sys.executable, VALIDATE,
-                               os.path.join(SCHEMAS, f"weir-{schema}.schema.json"), path],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        case.assertEqual(done.returncode, 0, done.stdout.decode())
+    live.assert_valid(case, "ledger", trace.ledger_path)
+    live.assert_valid(case, "trace", trace.head(500))
     return ledger
 
 
