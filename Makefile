@@ -41,7 +41,7 @@ lint unit model: ## one suite of `check` (lint, unit, model: no root needed)
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) $@
 
-live soak:	## suites on the live kernel: short and long (root)
+live soak:	## suites on the live kernel: short; and long, 15 minutes and MINUTES=30 more (root)
 	@scripts/deps check check
 	@scripts/build $(BUILD)
 	@scripts/check --build $(BUILD) --verbose $@

@@ -12,6 +12,7 @@ import unittest
 
 import cases
 import live
+import proc
 
 PARTS = ("probe", "order", "latency", "throughput")
 NOBODY = 65534
@@ -25,8 +26,8 @@ def bench(*args, weir=live.WEIR, **more):
 def our_programs():
     """The ids of BPF programs on the machine, by what the measuring ones are called."""
     names = ("flood", "ring_asks", "string_dynptr")
-    shown = subprocess.run(["bpftool", "-j", "prog", "show"], check=True, stdout=subprocess.PIPE,
-                           env=dict(os.environ, PATH="/usr/sbin:" + os.environ["PATH"])).stdout
+    shown = subprocess.run([proc.BPFTOOL, "-j", "prog", "show"], check=True,
+                           stdout=subprocess.PIPE).stdout
     return {program["id"] for program in json.loads(shown) if program.get("name") in names}
 
 

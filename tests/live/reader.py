@@ -16,11 +16,6 @@ CALLS = "sys:getpid"
 MEMORY = 64 << 20  # what the stream may hold beside the rings
 
 
-def is_loaded(program):
-    return subprocess.run(["bpftool", "prog", "show", "id", program], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, check=False).returncode == 0
-
-
 class Stopped(unittest.TestCase):
     """O22: two threads, 10,000 calls a second, and a reader that does not read for a while."""
     BUFFER = 256 << 10
@@ -123,11 +118,11 @@ class Signals(unittest.TestCase):
         with live.Load("calls", "-m", 60000, "-r", 1000, "getpid") as load:
             load.go()
             with live.Trace("-e", CALLS, "-p", load.pid) as trace:
-                programs = proc.bpf_programs(trace.pid)
+                programs = proc.bpf_objects(trace.pid, "prog")
                 self.assertGreater(len(programs), 3)
-                self.assertTrue(all(map(is_loaded, programs)))
+                self.assertTrue(all(map(proc.has_bpf_object, programs)))
                 self.assertEqual(trace.stop(signal.SIGKILL), -signal.SIGKILL)
-                live.wait_until("unloaded", lambda: not any(map(is_loaded, programs)))
+                live.wait_until("unloaded", lambda: not any(map(proc.has_bpf_object, programs)))
             self.run_under(load, signal.SIGINT)
 
 

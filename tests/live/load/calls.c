@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #define CPUS_MAX    64
 #define THREADS_MAX 256
@@ -48,38 +47,21 @@ static void call_getpid(void)
 	syscall(SYS_getpid);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Until the start of the next burst. */
-static void pause_after(uint64_t start_ns, uint64_t burst)
-{
-	uint64_t at_ns = start_ns + burst * BURST_NS;
-	struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-}
-
 static void *make_calls(void *arg)
 {
 	struct thread *t = arg;
-	uint64_t start_ns = now_ns(), burst = load.per_burst ? load.per_burst : 64, n = 0;
+	uint64_t start_ns = load__now_ns(), burst = load.per_burst ? load.per_burst : 64, n = 0;
 
 	t->tid = gettid();
 	if (t->cpu >= 0)
 		load__pin(t->cpu);
-	while (load.ns ? now_ns() - start_ns < load.ns : t->calls < load.count) {
+	while (load.ns ? load__now_ns() - start_ns < load.ns : t->calls < load.count) {
 		for (uint64_t i = 0; i < burst && (load.ns || t->calls < load.count); i++) {
 			load.call();
 			t->calls++;
 		}
 		if (load.per_burst)
-			pause_after(start_ns, ++n);
+			load__sleep_until(start_ns + ++n * BURST_NS);
 	}
 	return NULL;
 }

@@ -11,9 +11,11 @@
 #include <err.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static inline void load__wait_for_go(void)
@@ -36,6 +38,22 @@ static inline void load__pin(int cpu)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		err(1, "CPU %d", cpu);
+}
+
+static inline uint64_t load__now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Not at all, where that time has passed. */
+static inline void load__sleep_until(uint64_t at_ns)
+{
+	struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
 #endif /* LOAD_H */

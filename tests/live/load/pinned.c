@@ -2,11 +2,11 @@
 /*
  * pinned - a program as other people write them, whose map is pinned for who wants to look.
  *
- *	pinned KIND COUNT PIN
+ *	pinned KIND COUNT PIN [MS]
  *
  * KIND: `array` of perf events, `ring`, or something that has no records: `counts`, an array, and
- * `program`. Makes COUNT system calls on each CPU in turn, of each of which its BPF program sends a record.
- * Prints "sent COUNT" of all.
+ * `program`. Makes COUNT system calls on each CPU in turn, of each of which its BPF program sends a record;
+ * with MS it does so each millisecond, for that long. Prints "sent COUNT" of all.
  */
 #include "load.h"
 
@@ -32,10 +32,10 @@ static int fd_of(const struct others *others, const char *kind)
 	return bpf_program__fd(others->progs.others_enter);
 }
 
-static unsigned call_everywhere(unsigned count)
+static uint64_t call_everywhere(unsigned count)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	unsigned sent = 0;
+	uint64_t sent = 0;
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		cpu_set_t set;
@@ -53,10 +53,10 @@ static unsigned call_everywhere(unsigned count)
 int main(int argc, char **argv)
 {
 	struct others *others = others__open();
-	unsigned sent;
+	uint64_t at_ns, end_ns, sent = 0;
 
-	if (argc != 4 || !others)
-		errx(1, "pinned KIND COUNT PIN");
+	if (argc < 4 || argc > 5 || !others)
+		errx(1, "pinned KIND COUNT PIN [MS]");
 	others->rodata->others_nr = NO_CALL;
 	others->bss->others_tgid = (__u32)getpid();
 	others->bss->others_into_ring = !strcmp(argv[1], "ring");
@@ -65,9 +65,14 @@ int main(int argc, char **argv)
 	if (bpf_obj_pin(fd_of(others, argv[1]), argv[3]))
 		err(1, "%s", argv[3]);
 	load__wait_for_go();
-	sent = call_everywhere((unsigned)atoi(argv[2]));
+	at_ns = load__now_ns();
+	end_ns = at_ns + (argc == 5 ? strtoull(argv[4], NULL, 10) * 1000000 : 0);
+	do {
+		sent += call_everywhere((unsigned)atoi(argv[2]));
+		load__sleep_until(at_ns += 1000000);
+	} while (load__now_ns() < end_ns);
 	unlink(argv[3]);
 	others__destroy(others);
-	printf("sent %u\n", sent);
+	printf("sent %llu\n", (unsigned long long)sent);
 	return 0;
 }
