@@ -76,7 +76,8 @@ class Schema(unittest.TestCase):
             self.assert_bad(value)
 
     def test_no_key_too_few(self):
-        optional = {"fds", "cpu", "comm", "container", "late", "ahead", "unread", "cut", "bound", "abi"}
+        optional = {"fds", "cpu", "comm", "container", "late", "ahead", "unread", "cut", "bound", "abi",
+                    "error"}
         for line in self.lines:
             value = json.loads(line)
             # A gap of the whole machine has no source, and some have no numbers.
