@@ -8,6 +8,8 @@
  */
 #include "stream/internal.h"
 
+#include "sanitized.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,7 @@ static int gather(void *ctx, const struct weir_event *event)
  * Under AddressSanitizer a callback sees a copy that is gone afterwards, so that who keeps the
  * borrowed view is told so by the first byte that he reads through it.
  */
-#if defined(__SANITIZE_ADDRESS__)
+#if SANITIZED_ADDRESS
 static int lend(void *ctx, const struct weir_event *event)
 {
 	const struct weir_stream *s = ctx;
@@ -67,7 +69,7 @@ void stream__set_emit(struct weir_stream *s)
 {
 	s->emit = s->on_event;
 	s->emit_ctx = s->ctx;
-#if defined(__SANITIZE_ADDRESS__)
+#if SANITIZED_ADDRESS
 	s->emit = lend;
 	s->emit_ctx = s;
 #endif

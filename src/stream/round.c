@@ -198,8 +198,7 @@ static bool left_behind(const struct weir_stream *s)
 		const struct ring *ring = s->rings[i];
 
 		/* What is behind the last snapshot waits for the next. */
-		if (!ring__is_on_demand(ring) &&
-		    (queue__count(&ring->queue) || ring->fifo.count))
+		if (!ring__is_on_demand(ring) && (queue__count(&ring->queue) || ring->fifo.count))
 			return true;
 	}
 	return s->first_notice != s->nr_notices;

@@ -16,10 +16,11 @@
 
 #include "model.h"
 #include "rng.h"
+#include "sanitized.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if SANITIZED_THREAD
 #define SLOWER 20
-#elif defined(__SANITIZE_ADDRESS__)
+#elif SANITIZED_ADDRESS
 #define SLOWER 5
 #else
 #define SLOWER 1

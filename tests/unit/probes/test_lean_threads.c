@@ -14,10 +14,11 @@
 #include <string.h>
 #include <weir/lean.h>
 
+#include "sanitized.h"
 #include "source/clock.h"
 #include "source/lane.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if SANITIZED_THREAD
 #define WRITES 100000u
 #else
 #define WRITES 1000000u

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include "sanitized.h"
 #include "source/fence.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
+#if SANITIZED_THREAD
 #define SLOWER 20
 #else
 #define SLOWER 1
