@@ -27,7 +27,7 @@ struct bench_options {
 
 static const struct option_def bench_options[] = {
 	{0, "quick", OPTION_FLAG, OPTION_AT(struct bench_options, quick), NULL,
-	 "a quarter of the time, for a first look"},
+	 "a third of the time, for a first look"},
 	{0, "json", OPTION_FLAG, OPTION_AT(struct bench_options, json), NULL,
 	 "one JSON object at the end instead of tables"},
 	{0},
@@ -43,7 +43,9 @@ static const struct command_def bench_command = {
 		"  order       ns to put a record into order, by the number of rings\n"
 		"  latency     time from a record's stamp to its delivery, by what proves the order\n"
 		"  throughput  the most events a second of which none is lost\n\n"
-		"All but order need root. Nothing else should run meanwhile.",
+		"All but order need root. It takes three quarters of a minute, and nothing else\n"
+		"should run meanwhile. Least values are what a thing costs; medians far above them\n"
+		"tell of other work.",
 	.after = "Ctrl-C ends it; what was measured until then is printed.\n\n"
 		 "Exit status: 0 all parts were measured, 1 some were not, 2 wrong usage.",
 	.options = bench_options,
@@ -101,6 +103,32 @@ __attribute__((noreturn)) static void be_child(pid_t parent, enum bench_part par
 	_exit(0);
 }
 
+/* How long the parts from this one on take. */
+static unsigned seconds_from(int part, unsigned parts, bool quick)
+{
+	unsigned seconds = 0;
+
+	for (; part < BENCH_PARTS; part++)
+		if (parts & 1u << part && (!bench__parts[part].live || !geteuid()))
+			seconds += quick ? bench__parts[part].quick_seconds
+					 : bench__parts[part].seconds;
+	return seconds;
+}
+
+/* In a line of the terminal that is empty again when there is something to be said. */
+static void show(int part, unsigned parts, bool quick)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\rmeasuring: %s; some %u s left\033[K\r", bench__parts[part].name,
+			seconds_from(part, parts, quick));
+}
+
+static void wipe(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
 static enum bench_state measure(enum bench_part part, const struct bench_plan *plan,
 				struct bench_results *results)
 {
@@ -119,6 +147,7 @@ static enum bench_state measure(enum bench_part part, const struct bench_plan *p
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		if (stop__requested)
 			kill(child, SIGKILL);
+	wipe();
 	if (stop__requested)
 		return BENCH_STOPPED;
 	if (status) {
@@ -146,6 +175,7 @@ static void run(unsigned parts, const struct bench_options *opts, struct bench_r
 			SAY("%s needs root", bench__parts[part].name);
 			continue;
 		}
+		show(part, parts, opts->quick);
 		*state = stop__requested ? BENCH_STOPPED
 					 : measure((enum bench_part)part, &plan, results);
 		if (*state == BENCH_DONE && !opts->json)
@@ -183,7 +213,7 @@ int cmd_bench(int argc, char **argv)
 	look_at_machine(&machine);
 	stop__install(0);
 	if (!opts.json)
-		bench__print_machine(&machine);
+		bench__print_machine(&machine, seconds_from(0, parts, opts.quick));
 	run(parts, &opts, results);
 	if (stop__requested)
 		SAY("stopped");

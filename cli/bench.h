@@ -65,7 +65,8 @@ struct bench_plan {
 
 struct bench_part_def {
 	const char *name;
-	bool live; /* needs root */
+	bool live;			 /* needs root */
+	unsigned seconds, quick_seconds; /* that it takes when nothing else runs */
 	/* Pins, starts threads, exits with a message on failure: for a process of its own. */
 	void (*measure)(const struct bench_plan *plan, struct bench_results *results);
 };
@@ -81,7 +82,7 @@ struct bench_machine {
 	double load; /* average of a minute, before anything was measured */
 };
 
-void bench__print_machine(const struct bench_machine *machine);
+void bench__print_machine(const struct bench_machine *machine, unsigned seconds);
 /* A part's table, once it is done. */
 void bench__print_part(enum bench_part part, const struct bench_results *results);
 /* All of it; false: no memory. */

@@ -118,8 +118,8 @@ static void measure_throughput(const struct bench_plan *plan, struct bench_resul
 }
 
 const struct bench_part_def bench__parts[BENCH_PARTS] = {
-	[BENCH_PROBE] = {"probe", true, measure_probe},
-	[BENCH_ORDER] = {"order", false, measure_order},
-	[BENCH_LATENCY] = {"latency", true, measure_latency},
-	[BENCH_THROUGHPUT] = {"throughput", true, measure_throughput},
+	[BENCH_PROBE] = {"probe", true, 14, 5, measure_probe},
+	[BENCH_ORDER] = {"order", false, 2, 1, measure_order},
+	[BENCH_LATENCY] = {"latency", true, 14, 5, measure_latency},
+	[BENCH_THROUGHPUT] = {"throughput", true, 12, 3, measure_throughput},
 };

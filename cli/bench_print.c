@@ -21,11 +21,12 @@ const char *bench__state_name(enum bench_state state)
 
 /* ---- text ------------------------------------------------------------------------------------- */
 
-void bench__print_machine(const struct bench_machine *machine)
+void bench__print_machine(const struct bench_machine *machine, unsigned seconds)
 {
-	printf("%ld CPUs, %s, Linux %s; load average %.2f%s\n", machine->cpus, machine->machine,
-	       machine->kernel, machine->load,
-	       machine->load > 0.5 ? ": other work makes the figures worse" : "");
+	printf("%ld CPUs, %s, Linux %s; load average %.2f%s\n"
+	       "It takes some %u seconds.\n",
+	       machine->cpus, machine->machine, machine->kernel, machine->load,
+	       machine->load > 0.5 ? ": other work\nmakes the figures worse." : ".", seconds);
 }
 
 static void print_costs(const struct bench_cost *cost, int count)
@@ -36,9 +37,10 @@ static void print_costs(const struct bench_cost *cost, int count)
 
 static void print_probe(const struct bench_results *results)
 {
-	printf("\nA record, where it is sent: ns beyond an empty program\n     least   median\n");
+	printf("\nprobe: a record, where it is sent, ns beyond an empty program\n"
+	       "     least   median\n");
 	print_costs(results->way, WAYS);
-	printf("\nA switch of tasks: ns beyond an empty program\n     least   median\n");
+	printf("\nprobe: a switch of tasks, ns beyond an empty program\n     least   median\n");
 	print_costs(results->switched, SWITCH_WAYS);
 	printf("  %8.1f           the accounting probe's reader, a record\n",
 	       results->switch_read_ns);
@@ -46,7 +48,8 @@ static void print_probe(const struct bench_results *results)
 
 static void print_order(const struct bench_results *results)
 {
-	printf("\nA record, from the rings to a callback: ns\n     rings  in order  unsorted\n");
+	printf("\norder: a record, from the rings to a callback, ns\n"
+	       "     rings  in order  unsorted\n");
 	for (unsigned i = 0; i < results->nr_orders; i++)
 		printf("  %8u  %8.1f  %8.1f\n", results->order[i].rings, results->order[i].weir_ns,
 		       results->order[i].unsorted_ns);
@@ -54,7 +57,7 @@ static void print_order(const struct bench_results *results)
 
 static void print_latency(const struct bench_results *results)
 {
-	printf("\nFrom a record's stamp to the callback: us\n"
+	printf("\nlatency: from a record's stamp to the callback, us\n"
 	       "  %-9s %-8s %9s %9s %9s %9s %6s\n",
 	       "fence", "CPUs are", "p50", "p99", "max", "events", "lost");
 	for (int i = 0; i < 2 * DELAY_FENCES; i++) {
@@ -68,10 +71,10 @@ static void print_latency(const struct bench_results *results)
 
 static void print_throughput(const struct bench_results *results)
 {
-	printf("\nThe most with nothing lost: %.0f events/s from %u CPUs, %.1f ns of the reader's "
-	       "for each%s\n",
-	       results->most.delivered, results->flood_cpus, results->most.cpu_ns,
-	       results->flood_is_limit ? "; the load could not make more" : "");
+	printf("\nthroughput: the most with nothing lost\n"
+	       "  %.0f events/s from %u CPUs%s;\n  each takes %.1f ns of the reader's CPU\n",
+	       results->most.delivered, results->flood_cpus,
+	       results->flood_is_limit ? ", which could not make more" : "", results->most.cpu_ns);
 }
 
 void bench__print_part(enum bench_part part, const struct bench_results *results)
