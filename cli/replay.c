@@ -292,23 +292,55 @@ static uint64_t end_ns(const struct replay *r)
 	return r->range.to_ns < r->base.end_ns ? r->range.to_ns : r->base.end_ns;
 }
 
+static size_t nr_flaws(const struct replay *r)
+{
+	size_t count;
+
+	reader__flaws(r->reader, &count);
+	return count;
+}
+
+/* A file that is gone may have held no events: the account does not know it. */
+static bool is_loss(const struct replay *r)
+{
+	if (viewer__is_loss(&r->viewer))
+		return true;
+	if (!r->opts.viewer.strict || !nr_flaws(r))
+		return false;
+	SAY("it is damaged: status %d (--strict)", EXIT_LOST);
+	return true;
+}
+
 static void say_flaws(const struct replay *r)
 {
 	struct feed_end end = feed__end(r->feed);
-	size_t flaws;
+	size_t flaws = nr_flaws(r);
 
-	reader__flaws(r->reader, &flaws);
 	if (!reader__env(r->reader)->has_metadata)
 		SAY("%s: metadata is missing: what was selected, and the boot, are not known",
 		    r->path);
 	if (flaws)
 		SAY("%s: damaged in %zu place%s: 'weir verify %s' tells where", r->path, flaws,
 		    flaws > 1 ? "s" : "", r->path);
-	if (!end.closed && r->range.to_ns == UINT64_MAX && !stop__requested &&
-	    !viewer__is_done(&r->viewer))
+	if (end.closed || r->range.to_ns != UINT64_MAX || stop__requested ||
+	    viewer__is_done(&r->viewer))
+		return;
+	if (reader__is_recording(r->reader))
+		SAY("%s: it is being recorded: what was not written yet is missing", r->path);
+	else
 		SAY("%s: the recording was cut off: what was not written yet, of its last second, is "
 		    "missing; nobody knows how much that is",
 		    r->path);
+}
+
+/* Not before there is something to end in order: until then a signal ends us, however long it takes. */
+static bool catch_signals(void)
+{
+	int err = stop__install(false);
+
+	if (err)
+		SAY("cannot catch signals: %s", strerror(-err));
+	return !err;
 }
 
 static int replay(struct replay *r)
@@ -317,7 +349,7 @@ static int replay(struct replay *r)
 	bool bad;
 	int err;
 
-	if (!viewer__open_outputs(viewer, STDOUT_FILENO) || !open_feed(r) ||
+	if (!viewer__open_outputs(viewer, STDOUT_FILENO) || !open_feed(r) || !catch_signals() ||
 	    !outputs__empty(&replay_command, &viewer->outputs))
 		return EXIT_FAILED;
 	/* What is printed on the same terminal tells by itself how far it is. */
@@ -330,7 +362,7 @@ static int replay(struct replay *r)
 	bad = viewer__report(viewer) != 0;
 	if (err || bad || !reader__env(r->reader)->has_metadata)
 		return EXIT_FAILED;
-	return viewer__is_loss(viewer) ? EXIT_LOST : EXIT_OK;
+	return is_loss(r) ? EXIT_LOST : EXIT_OK;
 }
 
 static void free_replay(struct replay *r)
@@ -376,10 +408,6 @@ int cmd_replay(int argc, char **argv)
 	r.viewer.is_past = true;
 	if (!viewer__check(&r.viewer) || !check_events(&r))
 		return EXIT_USAGE;
-	if (stop__install(false)) {
-		SAY("cannot catch signals: %s", strerror(errno));
-		return EXIT_FAILED;
-	}
 	status = open_and_replay(&r);
 	free_replay(&r);
 	return status;

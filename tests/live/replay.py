@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """weir replay, info and verify of captures: what was recorded comes back as trace prints it, and what was
 torn or damaged is said, and costs no more than it has to."""
+import glob
 import json
 import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -40,6 +42,16 @@ def without_times(text):
     load waited, whose enter a trace finds in /proc and a recording has not seen."""
     return [re.sub(r" <[\d.]+[mun]?s>$", "", re.sub(r"^\S+ +\S+ +", "", line))
             for line in text.splitlines() if "] read(" not in re.sub(" +", " ", line)]
+
+
+def has_open(pid, path):
+    for link in glob.glob(f"/proc/{pid}/fd/*"):
+        try:
+            if os.readlink(link) == path:
+                return True
+        except OSError:
+            pass  # closed meanwhile
+    return False
 
 
 class AsTrace(unittest.TestCase):
@@ -340,6 +352,39 @@ class Damage(unittest.TestCase):
             self.assertIn("\nevents ", live.run("info", path)[1])
             ours, _ = replay("-e", "sys", path, status=1)
             self.assertEqual(len(ours), len(whole))
+
+    def test_gone_files(self):
+        """Of a process table that is gone no number tells: the capture's own notes do."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, _ = self.small(folder)
+            os.unlink(os.path.join(path, "tasks.000001"))
+            status, _, said = live.run("verify", path)
+            self.assertEqual((status, "tasks.000001 is missing" in said), (1, True), said)
+            self.assertIn("state     damaged", live.run("info", path)[1])
+            status, _, said = live.run("replay", path)
+            self.assertEqual((status, "damaged in 1 place" in said), (0, True), said)
+            self.assertEqual(live.run("replay", "--strict", path)[0], 3)
+
+    def test_interrupted_while_it_opens(self):
+        """A minute's worth of zeros to be looked through: a signal ends it, wherever it comes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, file = self.small(folder)
+            os.truncate(file, 64 << 30)
+            for command in (["info"], ["verify"], ["verify", "--repair"], ["replay"],
+                            ["top", "--replay"]):
+                with live.Child([live.WEIR, *command, path], stdout=subprocess.DEVNULL) as weir:
+                    live.wait_until("the file being read", lambda: has_open(weir.pid, file))
+                    self.assertEqual(weir.stop(), -signal.SIGINT, command)
+
+    def test_being_recorded(self):
+        """What is not written yet is no damage."""
+        with Capture("-e", "process") as capture:
+            live.wait_until("a packet", lambda: live.run("info", capture.dir)[0] == 0)
+            self.assertIn("state     being recorded", live.run("info", capture.dir)[1])
+            status, _, said = live.run("verify", "--repair", capture.dir)
+            self.assertEqual((status, "records there" in said), (2, True), said)
+            self.assertIn("is being recorded", live.run("replay", capture.dir)[2])
+            self.assertEqual(capture.stop(), 0)
 
     def test_flipped_bit(self):
         with tempfile.TemporaryDirectory() as folder:
