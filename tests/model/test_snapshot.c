@@ -16,6 +16,8 @@
 
 #include "mix.h"
 #include "rng.h"
+#include "seeds.h"
+#include "trap.h"
 
 #define SIZE	  4096u
 #define RINGS_MAX 4
@@ -51,6 +53,8 @@ struct look {
 	struct rng rng;
 	uint32_t len_max;
 	bool goes_on; /* writers do, while a grace period is waited for */
+	size_t ring_bytes;
+	struct trap *trap; /* of the first ring's bytes; NULL: none */
 };
 
 /* --- Writers --- */
@@ -203,17 +207,22 @@ static void offsets(void *ctx, int64_t *real_ns, int64_t *boot_ns)
 
 static void add_ring(struct look *l, uint32_t i)
 {
-	struct out_ring *ring = out_ring__new(&l->sim, &l->grace, OUT_BACKWARD, i, (int)i, SIZE);
-	const struct weir_memory_outside memory = {
+	struct out_ring *ring = out_ring__new(&l->sim, &l->grace, OUT_BACKWARD, i, (int)i,
+					      l->ring_bytes);
+	struct weir_memory_outside memory = {
 		.name = ring->name,
 		.cpu = (int)i,
 		.data = ring->data,
-		.size = SIZE,
+		.size = l->ring_bytes,
 		.producer = out_ring__producer(ring),
 		.fence = l->fence,
 		.grace_ns = GRACE_NS,
 	};
 
+	if (l->trap) {
+		trap__init(l->trap, ring->data, l->ring_bytes);
+		memory.data = l->trap->readers;
+	}
 	assert_int_equal(weir_stream__add_memory_overwritable(l->stream, &memory, &l->layout), i);
 	l->writers[i].ring = ring;
 }
@@ -238,6 +247,7 @@ static struct look *new_look(uint32_t rings, enum weir_fence_kind fence, size_t 
 	l->grace.sim = &l->sim;
 	l->fence = fence;
 	l->len_max = 100;
+	l->ring_bytes = SIZE;
 	l->stream = weir_stream__new(&opts);
 	assert_non_null(l->stream);
 	weir_stream__set_clock(l->stream, &clock);
@@ -258,10 +268,11 @@ static uint64_t count_due(const struct look *l, uint32_t i, uint64_t head1, uint
 			  uint64_t guard)
 {
 	const struct writer *w = &l->writers[i];
-	uint64_t fresh = w->before - head1, intact = head2 + SIZE - guard - head1, due = 0;
+	uint64_t fresh = w->before - head1, due = 0;
+	uint64_t intact = head2 + l->ring_bytes - guard - head1;
 	uint64_t end = fresh < intact ? fresh : intact;
 
-	if (head1 - head2 + guard >= SIZE)
+	if (head1 - head2 + guard >= l->ring_bytes)
 		return 0;
 	for (uint64_t number = 0; number < w->numbers; number++) {
 		uint64_t at = w->position[number] - head1;
@@ -429,24 +440,55 @@ static void v1_never_full(void **state)
 }
 
 /* V7, V9, V10, O19: any writers, any row of looks. */
+static void row_of_looks(uint64_t seed, const char *label)
+{
+	struct rng rng = {seed};
+	struct look *l = new_look((uint32_t)rng__range(&rng, 1, RINGS_MAX), WEIR_FENCE_RCU, 0);
+
+	(void)label;
+	l->rng.state = seed;
+	l->goes_on = true;
+	l->len_max = 8 * (uint32_t)rng__range(&rng, 1, 40);
+	for (uint32_t i = 0; i < l->rings; i++)
+		put(l, &l->writers[i], l->len_max);
+	for (int i = 0; i < 60; i++) {
+		write_some(l, (uint32_t)rng__below(&l->rng, 600));
+		look(l);
+	}
+	end(l);
+}
+
 static void v10_any_row_of_looks(void **state)
 {
-	for (uint64_t seed = 1; seed <= 150; seed++) {
-		struct rng rng = {seed};
-		struct look *l = new_look((uint32_t)rng__range(&rng, 1, RINGS_MAX), WEIR_FENCE_RCU,
-					  0);
+	seeds__fixed(NULL, 0, 150, row_of_looks);
+	seeds__random(20, row_of_looks);
+}
 
-		l->rng.state = seed;
-		l->goes_on = true;
-		l->len_max = 8 * (uint32_t)rng__range(&rng, 1, 40);
-		for (uint32_t i = 0; i < l->rings; i++)
-			put(l, &l->writers[i], l->len_max);
-		for (int i = 0; i < 60; i++) {
-			write_some(l, (uint32_t)rng__below(&l->rng, 600));
-			look(l);
-		}
-		end(l);
+static void put_one(void *ctx)
+{
+	struct look *l = ctx;
+
+	put(l, &l->writers[0], l->len_max);
+}
+
+/* V10: the writer is on each page of the ring just before the copy is. */
+static void v10_while_it_is_copied(void **state)
+{
+	struct look *l = new_look(0, WEIR_FENCE_RCU, 0);
+	struct trap trap = {0};
+
+	l->trap = &trap;
+	l->ring_bytes = 4 * SIZE;
+	add_ring(l, l->rings++);
+	for (uint32_t len = 100; len < 3000; len += 10) {
+		l->len_max = len;
+		fill(l, &l->writers[0]);
+		trap__set(&trap, put_one, l);
+		look(l);
 	}
+	assert_true(l->writers[0].come > 1000);
+	end(l);
+	trap__destroy(&trap);
 }
 
 static void refusals(void **state)
@@ -465,9 +507,13 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(v10_nested_in_no_head), cmocka_unit_test(g2_stamped_before),
-		cmocka_unit_test(v10_by_a_guard),	 cmocka_unit_test(v1_never_full),
-		cmocka_unit_test(v10_any_row_of_looks),	 cmocka_unit_test(refusals),
+		cmocka_unit_test(v10_nested_in_no_head),
+		cmocka_unit_test(g2_stamped_before),
+		cmocka_unit_test(v10_by_a_guard),
+		cmocka_unit_test(v1_never_full),
+		cmocka_unit_test(v10_any_row_of_looks),
+		cmocka_unit_test(v10_while_it_is_copied),
+		cmocka_unit_test(refusals),
 	};
 	int r = cmocka_run_group_tests_name("model: snapshots", tests, NULL, NULL);
 

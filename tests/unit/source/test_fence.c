@@ -14,6 +14,8 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,6 +320,49 @@ static void test_run_while_served(void **state)
 	fence__close(f);
 }
 
+#define FENCE_ASLEEP (1u << 5) /* fence.c's */
+
+static pthread_t server;
+static bool has_left;
+
+static void *serve_and_leave(void *fence)
+{
+	intptr_t err = serve(fence);
+
+	__atomic_store_n(&has_left, true, __ATOMIC_RELEASE);
+	return (void *)err;
+}
+
+/* Until it has seen that it has to wait; or, where it does not, has taken its ticket and left. */
+static void and_a_thread_comes(struct fence *f)
+{
+	fence__request(f);
+	assert_int_equal(pthread_create(&server, NULL, serve_and_leave, f), 0);
+	while (!(__atomic_load_n(&f->word, __ATOMIC_ACQUIRE) & FENCE_ASLEEP) &&
+	       !__atomic_load_n(&has_left, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_false(__atomic_load_n(&has_left, __ATOMIC_ACQUIRE));
+	time_ns += 10;
+}
+
+/* The thread comes, and is asked, while the stream's own ticket is in flight: never two. */
+static void test_thread_comes_in_flight(void **state)
+{
+	static const struct step steps[] = {{.meanwhile = and_a_thread_comes},
+					    {.meanwhile = and_stop}};
+	struct door door;
+	struct fence *f = &open_with(&door, steps, ARRAY_SIZE(steps))->fence;
+	void *err;
+
+	has_left = false;
+	assert_int_equal(fence__run(f), 0);
+	assert_int_equal(pthread_join(server, &err), 0);
+	assert_null(err);
+	assert_int_equal(door.tickets, 2);
+	assert_int_equal(fence__newest_ns(f), 1010);
+	fence__close(f);
+}
+
 static void and_serve_too(struct fence *f)
 {
 	assert_int_equal(serve(f), -EBUSY);
@@ -615,6 +660,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failed_ticket, make, end),
 		cmocka_unit_test_setup_teardown(test_serve, make, end),
 		cmocka_unit_test_setup_teardown(test_ask_in_flight, make, end),
+		cmocka_unit_test_setup_teardown(test_thread_comes_in_flight, make, end),
 		cmocka_unit_test_setup_teardown(test_run_while_served, make, end),
 		cmocka_unit_test_setup_teardown(test_one_thread_serves, make, end),
 		cmocka_unit_test_setup_teardown(test_stop_first, make, end),
