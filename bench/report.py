@@ -56,14 +56,26 @@ def ways(text):
     return found
 
 
+def way_rows(text):
+    """Of bench/probe and bench/lean, in their order: [(what, least, median, [more ...])]"""
+    rows = []
+    for line in text.splitlines():
+        match = re.match(r"\w+ +([\d.]+) \( *([\d.]+)\) +([\d.]+)(?: \( *([\d.]+)\))? +(\S.*)", line)
+        if match:
+            numbers = [float(number) for number in match.groups()[:4] if number]
+            rows.append((match.group(5), *numbers))
+    return rows
+
+
 def wake_rows(text):
-    """Of bench/wake: {rate: {lost, cpu, p99}}"""
+    """Of bench/wake: {rate: {lost, polls, cpu, p50, p99, max}}; no times where there is no event."""
     found = {}
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 8 and words[0].isdigit():
-            found[int(words[0])] = {"lost": int(words[2]), "cpu": float(words[4]),
-                                    "p99": None if words[6] == "-" else float(words[6])}
+            times = [None if word == "-" else float(word) for word in words[5:8]]
+            found[int(words[0])] = {"lost": int(words[2]), "polls": float(words[3]), "cpu": float(words[4]),
+                                    **dict(zip(("p50", "p99", "max"), times))}
     return found
 
 
@@ -170,6 +182,32 @@ def reading_section(peers):
                   digits(figures["mib"])] for name, figures in reading.items()])
     for name, why in peers["reading"]["failed"].items():
         yield f"Left out: {name}, {why}.\n"
+
+
+def sending_section(text):
+    yield table(["ns", "least", "median"],
+                [[what, digits(least), digits(median)] for what, least, median, *_ in way_rows(text)])
+
+
+def switch_section(text):
+    yield table(["ns", "program, least", "median", "reader, a record, least", "median"],
+                [[what, digits(least), digits(median)] + [digits(ns or None) for ns in read]
+                 for what, least, median, *read in way_rows(text)])
+
+
+def waiting_section(text):
+    rows = wake_rows(text).items()
+    yield table(["events/s", "polls/s", "CPU, %", "p50", "p99", "longest", "lost"],
+                [[f"{rate:,}", f"{row['polls']:.0f}", f"{row['cpu']:.3g}"] +
+                 ["-" if row[key] is None else duration(row[key] * 1000) for key in ("p50", "p99", "max")] +
+                 [f"{row['lost']:,}"] for rate, row in rows])
+
+
+def delay_section(rows):
+    yield table(["proof, and CPUs", "p50", "p99", "longest", "lost"],
+                [[f"`{row['fence']}`, {row['cpus']}"] +
+                 [duration(row[key] * 1000) for key in ("p50_us", "p99_us", "max_us")] + [f"{row['lost']:,}"]
+                 for row in rows])
 
 
 def machine_section(text):
@@ -319,8 +357,8 @@ class Goals:
         if rows:
             events, late = (sum(row.get(key, 0) for row in rows) for key in ("events", "late"))
             closed = [row["ledger_closed"] for row in rows if "ledger_closed" in row]
-            self.add("late events behind exact fences, `make torture`: none", f"{late} of {events / 1e6:.1f} M",
-                     not late)
+            self.add("late events behind exact fences, `make torture`: none",
+                     f"{late} of {events / 1e6:.1f} M", not late)
             self.add("and every ledger closes", f"{sum(closed)} of {len(closed)}", all(closed))
 
 
@@ -396,6 +434,15 @@ def sections(folder):
     machine, peers = read(folder, "machine.txt"), read_json(folder, "peers.json")
     if machine:
         found["machine"] = "\n".join(machine_section(machine))
+    for name, file, section in (("sending", "probe.txt", sending_section),
+                                ("switch", "lean.txt", switch_section),
+                                ("waiting", "wake.txt", waiting_section)):
+        text = read(folder, file)
+        if text:
+            found[name] = "\n".join(section(text))
+    latency = read_json(folder, "latency.json")
+    if latency and latency["latency"]:
+        found["delay"] = "\n".join(delay_section(latency["latency"]))
     if peers:
         found["peers"] = "\n".join(peers_section(peers))
         found["reading"] = "\n".join(reading_section(peers))

@@ -44,11 +44,15 @@ class ParseTest(unittest.TestCase):
 
     def test_ways(self):
         self.assertEqual(report.ways(LEAN)["lane"], (58.4, 61.2, 5.4, 5.5))
+        self.assertEqual(report.way_rows(LEAN)[1], ("the accounting probe", 58.4, 61.2, 5.4, 5.5))
+        self.assertEqual(report.way_rows("ring     58.0 ( 63.1)    73.0  a BPF ring buffer\n"),
+                         [("a BPF ring buffer", 58.0, 63.1, 73.0)])
 
     def test_wake(self):
         self.assertEqual(report.wake_rows(WAKE),
-                         {0: {"lost": 0, "cpu": 0.012, "p99": None},
-                          200000: {"lost": 3, "cpu": 5.985, "p99": 10333.9}})
+                         {0: {"lost": 0, "polls": 2, "cpu": 0.012, "p50": None, "p99": None, "max": None},
+                          200000: {"lost": 3, "polls": 249, "cpu": 5.985, "p50": 1022.9, "p99": 10333.9,
+                                   "max": 13021.0}})
 
     def test_table_rows(self):
         self.assertEqual(report.table_rows("reader\trate\nweir\t1000\n"),
@@ -79,6 +83,33 @@ class GoalsTest(unittest.TestCase):
         self.assertEqual(self.rows(fill), [["24.9 M/s", "met"], ["300 MiB", "**missed**"],
                                            ["1.04 times", "met"], ["0.150 %", "met"], ["60.0 ns", "**missed**"]])
 
+    def test_peers_by_both_clocks(self):
+        tools = {
+            "untraced": {"time_s": 1, "whole_s": 1},
+            "weir trace, text": {"time_s": 2, "whole_s": 4, "lost_most": 0, "back": 0},
+            "weir record, replay": {"time_s": 2, "whole_s": 3, "lost_most": 0, "back": 0, "after_s": 1,
+                                    "lines": 100},
+            "perf record, script": {"time_s": 5, "whole_s": 12, "lost_most": 0.1, "back": 0, "after_s": 15,
+                                    "lines": 200},
+            "perf trace": {"time_s": 60},
+        }
+        rows = self.rows(lambda goals: goals.peers({"loads": {"dd": {"tools": tools}}}))
+        self.assertEqual(rows, [["2.0 times", "met"], ["4.0 times", "**missed**"], ["0", "met"],
+                                ["30 times", "met"], ["2.0 times", "met"], ["3.0 times", "met"], ["0", "met"],
+                                ["0.25 of it", "met"], ["0.40 of it", "**missed**"],
+                                ["7.5 times", "**missed**"], ["15.0 times", "met"],
+                                ["0; perf record 10.00 %", "met"], ["0", "met"]])
+
+    def test_reading_torture_and_the_bench_itself(self):
+        def fill(goals):
+            goals.reading({"weir replay, none, 2 streams": {"per_s": 16e6},
+                           "babeltrace2, counter, 2 streams": {"per_s": 1e6}, "perf report": {"per_s": 32e6}})
+            goals.torture([{"events": 50_000_000, "late": 0, "ledger_closed": True}, {"events": 1_000_000},
+                           {"ledger_closed": False}])
+            goals.bench("720\n")
+        self.assertEqual(self.rows(fill), [["16.0 and 0.5 times", "**missed**"], ["0 of 51.0 M", "met"],
+                                           ["1 of 2", "**missed**"], ["12.0 minutes", "met"]])
+
     def test_what_was_not_measured_is_no_goal_met(self):
         def fill(goals):
             goals.order([])
@@ -88,6 +119,9 @@ class GoalsTest(unittest.TestCase):
             goals.replay("")
             goals.tracepoints("")
             goals.top("")
+            goals.reading({})
+            goals.torture(None)
+            goals.bench("")
         self.assertEqual(self.rows(fill), [])
 
 
@@ -106,7 +140,8 @@ class PutTest(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         self.assertEqual(set(re.findall(r"<!-- bench: (\w+) -->", text)),
-                         {"machine", "goals", "peers", "reading", "end"})
+                         {"machine", "goals", "peers", "reading", "sending", "switch", "waiting", "delay",
+                          "end"})
 
 
 class PlotTest(unittest.TestCase):
