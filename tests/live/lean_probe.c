@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "online.h"
 #include "probes/lean.h"
 #include "source/cpus.h"
 
@@ -92,20 +93,6 @@ static int set_up(void **state)
 	memset(&t, 0, sizeof(t));
 	assert_int_equal(cpus__online(&t.online, NULL), 0);
 	return 0;
-}
-
-static bool set_online(int cpu, bool on)
-{
-	char path[64];
-	FILE *file;
-	bool good;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	file = fopen(path, "we");
-	if (!file)
-		return false;
-	good = fprintf(file, "%d", on) > 0;
-	return !fclose(file) && good;
 }
 
 /* The last one; skips the test where that can't be. */

@@ -13,7 +13,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "online.h"
 #include "others.h"
 #include "others.skel.h"
 #include "ring/foreign_ringbuf.h"
@@ -591,20 +591,6 @@ static void arrays_that_do_not_fit(void **state)
 }
 
 /* ---- CPUs that come and go ---------------------------------------------------------------------- */
-
-static bool set_online(uint32_t cpu, bool on)
-{
-	char path[64];
-	int fd;
-	bool done;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	done = fd >= 0 && write(fd, on ? "1" : "0", 1) == 1;
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
 
 /* M2: the events of a CPU that was away are dead, in the map too; made anew they live. */
 static void cpu_off_and_on_again(void **state)

@@ -4,10 +4,10 @@
  * somebody's ring buffer; also while CPUs come and go.
  */
 #include "calls.h"
+#include "online.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -403,20 +403,6 @@ static void refused_sources(void **state)
 }
 
 /* ---- CPUs that come and go ---------------------------------------------------------------------- */
-
-static bool set_online(uint32_t cpu, bool on)
-{
-	char path[64];
-	int fd;
-	bool done;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	done = fd >= 0 && write(fd, on ? "1" : "0", 1) == 1;
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
 
 /* From this CPU's source, behind a gap, until it comes. */
 static void call_until_seen(struct weir_stream *stream, struct seen *seen, uint64_t *number)
