@@ -324,7 +324,7 @@ class Counted(Case):
         for screen in screens[1:-1]:
             self.assertIn("produced ", screen)  # the account, beside it
             self.assertLessEqual(screen.count("\n"), 24)
-        counts = [int(re.search(r"([0-9]+) .*getpid", screen)[1]) for screen in screens[2:]]
+        counts = [int(re.search(r" ([0-9]+) +0 .*getpid", screen)[1]) for screen in screens[2:]]
         self.assertEqual(counts, sorted(counts))
         self.assertLess(counts[0], counts[-1])
 
