@@ -25,17 +25,22 @@
 /* An argument that points to bytes worth reading. */
 struct weir_sys_blob {
 	__u8 arg;
-	__u8 kind;    /* enum weir_blob_kind */
-	__u8 len_arg; /* which argument has their length; WEIR_SYS_NO_ARG: NUL ends them */
-	__u8 when;    /* read only if args[when_arg] == when_value */
+	__u8 kind; /* enum weir_blob_kind */
+	__u8 len_arg; /* which argument has their length; WEIR_SYS_NO_ARG: NUL ends them, or the kind does */
+	__u8 how; /* WEIR_SYS_* */
 };
+
+#define WEIR_SYS_WHEN	(1 << 0) /* read only if args[when_arg] & when_bits is one of when_values */
+#define WEIR_SYS_NARROW (1 << 1) /* a timespec of two 32-bit numbers */
+#define WEIR_SYS_ONCE	(1 << 2) /* the call writes there: at its exit it is another's value */
 
 struct weir_sys_spec {
 	__u8 selected;
 	__u8 nblobs;
 	__u8 when_arg;
-	__u8 pad;
-	__u32 when_value; /* compared as 32 bits */
+	__u8 seldom; /* most of the calls have nothing to be read */
+	__u32 when_bits;
+	__u64 when_values; /* bit i: i */
 	struct weir_sys_blob blobs[WEIR_SYS_BLOBS];
 };
 

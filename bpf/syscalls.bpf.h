@@ -237,6 +237,22 @@ static __always_inline long read_bytes(char *to, __u64 from, __u64 len, __u64 li
 	return err ? err : (long)len;
 }
 
+static __always_inline long read_timespec(char *to, __u64 from, __u8 how)
+{
+	__s64 *time = (__s64 *)to;
+	__s32 narrow[2];
+	long err;
+
+	if (how & WEIR_SYS_NARROW) {
+		err = bpf_probe_read_user(narrow, sizeof(narrow), (void *)from);
+		time[0] = narrow[0];
+		time[1] = narrow[1];
+	} else {
+		err = bpf_probe_read_user(time, 2 * sizeof(*time), (void *)from);
+	}
+	return err ? err : (long)(2 * sizeof(*time));
+}
+
 /* An array of pointers to strings, while it is read. */
 struct strv {
 	char *to;
@@ -312,13 +328,15 @@ struct reading {
 };
 
 static __always_inline long read_blob(struct weir_blob *head, const struct reading *r, __u64 from,
-				      __u32 len_arg)
+				      const struct weir_sys_blob *blob)
 {
 	char *to = (char *)(head + 1);
-	__u32 limit = string_limit();
+	__u32 limit = string_limit(), len_arg = blob->len_arg;
 
 	if (head->kind == WEIR_BLOB_STRV)
 		return read_strv(to, from, r->abi, &head->flags);
+	if (head->kind == WEIR_BLOB_TIMESPEC)
+		return read_timespec(to, from, blob->how);
 	if (len_arg >= WEIR_SYS_ARGS)
 		return read_str(to, from, &head->flags);
 	if (head->kind == WEIR_BLOB_SOCKADDR)
@@ -345,9 +363,22 @@ static __always_inline long read_execed(struct weir_blob *head, const struct rea
 
 static __always_inline bool condition_holds(const struct reading *r)
 {
-	__u32 arg = r->spec->when_arg;
+	__u32 arg = r->spec->when_arg, value;
 
-	return arg < WEIR_SYS_ARGS && (__u32)r->args[arg] == r->spec->when_value;
+	if (arg >= WEIR_SYS_ARGS)
+		return false;
+	value = (__u32)r->args[arg] & r->spec->when_bits;
+	return value < 64 && r->spec->when_values >> value & 1;
+}
+
+/* The address that is to be read; 0: there is none. */
+static __always_inline __u64 address_of(const struct reading *r, const struct weir_sys_blob *blob)
+{
+	__u32 arg = blob->arg;
+
+	if (arg >= WEIR_SYS_ARGS || !(r->want & (1u << arg)))
+		return 0;
+	return blob->how & WEIR_SYS_WHEN && !condition_holds(r) ? 0 : r->args[arg];
 }
 
 /* Append what the i-th line of the spec says. 1: done. */
@@ -363,10 +394,8 @@ static long append_blob(__u32 i, struct reading *r)
 		return 1;
 	blob = &r->spec->blobs[i];
 	arg = blob->arg;
-	if (arg >= WEIR_SYS_ARGS || !(r->want & (1u << arg)))
-		return 0;
-	from = r->args[arg];
-	if (!from || (blob->when && !condition_holds(r)))
+	from = address_of(r, blob);
+	if (!from)
 		return 0;
 
 	head = (struct weir_blob *)(r->to->bytes + r->len);
@@ -374,7 +403,10 @@ static long append_blob(__u32 i, struct reading *r)
 	head->kind = blob->kind;
 	head->flags = 0;
 	head->pad = 0;
-	len = r->execed ? read_execed(head, r) : read_blob(head, r, from, blob->len_arg);
+	if (r->again && blob->how & WEIR_SYS_ONCE)
+		len = -1;
+	else
+		len = r->execed ? read_execed(head, r) : read_blob(head, r, from, blob);
 	if (len < 0 || len > WEIR_STRING_MAX) {
 		r->unread |= 1u << arg;
 		if (r->again)
@@ -519,6 +551,9 @@ static __always_inline int enter_with_blobs(struct weir_task_id id, const struct
 	take_args(s->enter.args, entry, call->abi);
 	reading.to = &s->blobs;
 	reading.args = s->enter.args;
+	/* Without blobs the record has a fixed size, which is cheaper. */
+	if (spec->seldom && !address_of(&reading, &spec->blobs[0]))
+		return enter_plain(id, entry, call);
 	len = read_blobs(&reading);
 	s->enter.blobs = reading.count;
 	if (reading.unread)

@@ -133,7 +133,7 @@ static int set_sizes(struct probes *probes, const struct probes_selection *sel)
 }
 
 static void add_blob(struct weir_sys_spec *spec, int arg, enum weir_blob_kind kind, int len_arg,
-		     bool when)
+		     uint8_t how)
 {
 	struct weir_sys_blob *blob = &spec->blobs[spec->nblobs];
 
@@ -142,24 +142,42 @@ static void add_blob(struct weir_sys_spec *spec, int arg, enum weir_blob_kind ki
 	blob->arg = (__u8)arg;
 	blob->kind = kind;
 	blob->len_arg = len_arg < 0 ? WEIR_SYS_NO_ARG : (__u8)len_arg;
-	blob->when = when;
+	blob->how = how;
 	spec->nblobs++;
 }
 
-static void describe_call(struct weir_sys_spec *spec, const struct syscall_desc *desc)
+/* Calls that are younger than the year 2038's problem have times of 64 bits in every ABI. */
+#define FIRST_NR_WIDE 403
+
+static bool is_narrow(unsigned int abi, unsigned int nr)
+{
+	return abi == WEIR_ABI_32 && nr < FIRST_NR_WIDE;
+}
+
+static void describe_call(struct weir_sys_spec *spec, const struct syscall_desc *desc, bool narrow)
 {
 	if (desc->when_arg >= 0) {
 		spec->when_arg = (__u8)desc->when_arg;
-		spec->when_value = desc->when_value;
+		spec->when_bits = desc->when_bits;
+		spec->when_values = desc->when_values;
 	}
 	for (int arg = 0; arg < desc->nargs; arg++) {
+		uint8_t how = desc->when_mask >> arg & 1 ? WEIR_SYS_WHEN : 0;
+
 		if (desc->string_args >> arg & 1)
-			add_blob(spec, arg, WEIR_BLOB_STR, desc->str_len_arg,
-				 desc->when_mask >> arg & 1);
+			add_blob(spec, arg, WEIR_BLOB_STR, desc->str_len_arg, how);
 		if (desc->strv_args >> arg & 1)
-			add_blob(spec, arg, WEIR_BLOB_STRV, -1, false);
+			add_blob(spec, arg, WEIR_BLOB_STRV, -1, 0);
 		if (desc->sockaddr_arg == arg)
-			add_blob(spec, arg, WEIR_BLOB_SOCKADDR, desc->sockaddr_len_arg, false);
+			add_blob(spec, arg, WEIR_BLOB_SOCKADDR, desc->sockaddr_len_arg, 0);
+		if (desc->timespec_arg != arg)
+			continue;
+		if (desc->args[arg].tag == WEIR_TAG_INOUT)
+			how |= WEIR_SYS_ONCE;
+		if (narrow)
+			how |= WEIR_SYS_NARROW;
+		spec->seldom = !spec->nblobs;
+		add_blob(spec, arg, WEIR_BLOB_TIMESPEC, -1, how);
 	}
 }
 
@@ -176,7 +194,7 @@ static int fill_calls(struct probes *probes, const struct probes_selection *sel)
 		if (!(sel->syscalls[abi][nr / 64] >> (nr % 64) & 1))
 			continue;
 		if (desc)
-			describe_call(&spec, desc);
+			describe_call(&spec, desc, is_narrow(abi, nr));
 		err = bpf_map_update_elem(fd, &element, &spec, BPF_ANY);
 		if (err)
 			return err;

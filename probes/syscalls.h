@@ -52,14 +52,17 @@ struct syscall_desc {
 	uint8_t strv_args;	 /* argv */
 	int8_t sockaddr_arg;	 /* -1: none */
 	int8_t sockaddr_len_arg; /* the length of it, in bytes */
+	int8_t timespec_arg;	 /* -1: none; one that is read, and may be written as well */
 	int8_t str_len_arg;	 /* has the only string's length (sethostname); -1: NUL ends it */
 	/*
-	 * Of string_args, those that are strings only where args[when_arg] is when_value, compared as
-	 * 32 bits: prctl's second argument is one for PR_SET_NAME and an integer otherwise.
+	 * Of string_args and timespec_arg, those that are that only where args[when_arg] & when_bits is
+	 * one of when_values: prctl's second argument is a string for PR_SET_NAME and an integer
+	 * otherwise.
 	 */
 	uint8_t when_mask;
 	int8_t when_arg; /* -1: when_mask is 0 */
-	uint32_t when_value;
+	uint32_t when_bits;
+	uint64_t when_values; /* bit i: i */
 	struct syscall_arg args[SYSCALL_ARGS_MAX];
 };
 

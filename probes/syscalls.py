@@ -14,7 +14,8 @@ NR_MAX = 1024
 ARGS_MAX = 6
 
 ARG = re.compile(r"(?P<name>\w+):(?P<tag>\w+)(?::(?P<set>\w+))?"
-                 r"(?:\((?P<length>\w+)\))?(?:\?(?P<other>\w+)=(?P<value>\d+))?")
+                 r"(?:\((?P<length>\w+)\))?"
+                 r"(?:\?(?P<other>\w+)(?:&(?P<bits>\d+))?=(?P<values>\d+(?:,\d+)*))?")
 
 
 class Call:
@@ -46,15 +47,17 @@ class Call:
             raise ValueError(f"'{word}': a set too many, or too few")
         if match["length"] and match["tag"] not in ("str", "sockaddr"):
             raise ValueError(f"'{word}': no length goes with this tag")
-        if match["other"] and match["tag"] != "str":
+        if match["other"] and match["tag"] != "str" and not is_timespec(match):
             raise ValueError(f"'{word}': no condition goes with this tag")
         return match
 
     def check(self):
         if len(self.args) > ARGS_MAX or len(set(self.names)) != len(self.names):
             raise ValueError("too many arguments, or two of one name")
-        if len(self.conditions()) > 1 or len(self.tagged("sockaddr")) > 1:
-            raise ValueError("more than one condition or socket address")
+        if max(map(len, (self.conditions(), self.tagged("sockaddr"), self.timespecs()))) > 1:
+            raise ValueError("more than one condition, socket address or timespec")
+        if any(value > 63 for i in self.conditions() for value in values_of(self.args[i])):
+            raise ValueError("a condition has values up to 63")
         for i in self.tagged("sockaddr"):
             if not self.args[i]["length"]:
                 raise ValueError("a socket address without its length")
@@ -67,6 +70,9 @@ class Call:
 
     def tagged(self, *tags):
         return [i for i, arg in enumerate(self.args) if arg["tag"] in tags]
+
+    def timespecs(self):
+        return [i for i, arg in enumerate(self.args) if is_timespec(arg)]
 
     def conditions(self):
         return [i for i, arg in enumerate(self.args) if arg["other"]]
@@ -88,15 +94,25 @@ class Call:
             f'.strv_args = {mask(self.tagged("argv")):#x}',
             f'.sockaddr_arg = {(self.tagged("sockaddr") or [-1])[0]}',
             f'.sockaddr_len_arg = {self.length_of("sockaddr")}',
+            f'.timespec_arg = {(self.timespecs() or [-1])[0]}',
             f'.str_len_arg = {self.length_of("str")}',
             f".when_mask = {mask(conditional):#x}",
             f'.when_arg = {self.names.index(when["other"]) if when else -1}',
-            f'.when_value = {when["value"] if when else 0}',
+            f'.when_bits = {int(when["bits"] or 0xffffffff) if when else 0:#x}',
+            f'.when_values = {mask(values_of(when)) if when else 0:#x}',
         ]
         if self.args:
             args = ", ".join(arg_to_c(arg) for arg in self.args)
             lines.append(f".args = {{ {args} }}")
         return "\t{ " + ", ".join(lines) + " },\n"
+
+
+def is_timespec(arg):
+    return arg["tag"] in ("in", "inout") and arg["set"] == "timespec"
+
+
+def values_of(when):
+    return [int(value) for value in when["values"].split(",")]
 
 
 def mask(bits):

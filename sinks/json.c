@@ -297,6 +297,13 @@ static void value(struct out *out, const struct weir_arg *arg)
 	case WEIR_ARG_BOOL:
 		out__str(out, arg->u ? "true" : "false");
 		break;
+	case WEIR_ARG_TIMESPEC:
+		out__str(out, "{\"tv_sec\":");
+		out__i64(out, arg->i);
+		out__str(out, ",\"tv_nsec\":");
+		out__i64(out, (int64_t)arg->u);
+		out__char(out, '}');
+		break;
 	case WEIR_ARG_WORD:
 		json__string(out, arg->bytes, strlen(arg->bytes));
 		break;

@@ -211,6 +211,13 @@ void text__value(struct out *out, const struct weir_arg *arg)
 	case WEIR_ARG_BOOL:
 		out__str(out, arg->u ? "true" : "false");
 		break;
+	case WEIR_ARG_TIMESPEC:
+		out__str(out, "{tv_sec=");
+		out__i64(out, arg->i);
+		out__str(out, ", tv_nsec=");
+		out__i64(out, (int64_t)arg->u);
+		out__char(out, '}');
+		break;
 	case WEIR_ARG_WORD:
 		text__word(out, arg->bytes);
 		break;

@@ -120,6 +120,7 @@ enum weir_blob_kind {
 	WEIR_BLOB_STR = 1,	/* a string, without its NUL */
 	WEIR_BLOB_STRV = 2,	/* strings, each with its NUL (argv) */
 	WEIR_BLOB_SOCKADDR = 3, /* struct sockaddr as the caller gave it */
+	WEIR_BLOB_TIMESPEC = 4, /* two __s64, seconds and nanoseconds, in every ABI */
 };
 /* weir_blob.flags */
 #define WEIR_BLOB_CUT (1 << 0) /* longer than --string-limit, or than the record can be */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 
 #define NOWHERE ((const char *)8)
 
@@ -292,6 +293,56 @@ static void calls_of_32_bits(void **state)
 }
 #endif
 
+#ifdef __x86_64__
+#define OLD_NANOSLEEP 162 /* of i386, where times have 32 bits; that of 407 has 64 */
+#define NANOSLEEP_64  407
+
+static long sleep_by_the_32_bit_door(long nr, const void *time)
+{
+	long first = nr == OLD_NANOSLEEP ? (long)time : CLOCK_MONOTONIC, ret;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(ret)
+			 : "0"(nr), "b"(first), "c"(0l), "d"(nr == OLD_NANOSLEEP ? NULL : time),
+			   "S"(0l)
+			 : "r8", "r9", "r10", "r11", "memory");
+	return ret;
+}
+
+static void sleep_twice(void)
+{
+	int32_t *narrow = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	int64_t *wide = (int64_t *)(narrow + 2);
+
+	must(narrow != MAP_FAILED);
+	narrow[0] = 0;
+	narrow[1] = 777;
+	wide[0] = 0;
+	wide[1] = 888;
+	must(!sleep_by_the_32_bit_door(OLD_NANOSLEEP, narrow));
+	must(!sleep_by_the_32_bit_door(NANOSLEEP_64, wide));
+}
+
+/* A timespec is two 64-bit numbers in a record, whatever it is in the program. */
+static void times_of_32_bits(void **state)
+{
+	const int64_t narrow[] = {0, 777}, wide[] = {0, 888};
+	const struct weir_sys_enter *enter;
+	const struct weir_sys_exit *exit;
+
+	OPEN(NULL, "sys", "nanosleep", "sys", "clock_nanosleep_time64");
+	run(sleep_twice);
+	enter = find_call(OLD_NANOSLEEP, t.told->actor, &exit);
+	assert_int_equal(enter->blobs, 1);
+	assert_bytes(blob(enter + 1, 0), 0, WEIR_BLOB_TIMESPEC, narrow, sizeof(narrow));
+	enter = find_call(NANOSLEEP_64, t.told->actor, &exit);
+	assert_int_equal(enter->blobs, 1);
+	assert_bytes(blob(enter + 1, 0), 2, WEIR_BLOB_TIMESPEC, wide, sizeof(wide));
+	close_all();
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +354,7 @@ int main(void)
 		CASE(exec_of_a_script),
 #ifdef __x86_64__
 		CASE(calls_of_32_bits),
+		CASE(times_of_32_bits),
 #endif
 	};
 	int r = cmocka_run_group_tests_name("calls", tests, NULL, NULL);

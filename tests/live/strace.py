@@ -27,8 +27,9 @@ DIFFERENCES = {
     "outside": "the parent of the program is the tracer, and so is its group's leader",
     "first execve": "the program is executed from another image: the address of its environment",
     "buffers": "weir gives the address of bytes that are read or written, strace the bytes",
+    "structs": "weir reads socket addresses and times, and gives the address of other structs",
     "unused arguments": "strace leaves out the mode of an open that creates nothing, and what an "
-                        "option of prctl does not use; weir's JSON has the registers",
+                        "option of prctl or a futex does not use; weir's JSON has the registers",
     "ignored signals": "a ptraced process is stopped for signals which the kernel drops otherwise, "
                        "because they are ignored: those that are by default, or were told to be. "
                        "A call that waits is begun again then",
@@ -47,15 +48,16 @@ DIFFERENCES = {
 }
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../probes/syscalls.tbl")
-READ = ("path", "str", "argv", "sockaddr")      # what weir reads from a program's memory
-ADDRESSES = ("ptr", "buf", "outbuf", "in", "out", "inout", "envp")
+READ = ("path", "str", "argv", "sockaddr", "timespec")  # what weir reads from a program's memory
+STRUCTS = ("in", "out", "inout")
+ADDRESSES = ("ptr", "buf", "outbuf", "envp", "timespec") + STRUCTS
 NARROW = ("int", "uint", "fd", "dirfd", "pid", "uid", "gid", "sig", "mode", "dev", "flags", "enum")
 
 # Calls whose result is a task.
 TASK_RESULTS = ("clone", "clone3", "fork", "vfork", "getpid", "gettid", "getppid", "getpgrp",
                 "getpgid", "setsid", "getsid", "set_tid_address", "wait4", "rt_sigreturn")
 BORN = ("clone", "clone3", "fork", "vfork")
-UNUSED = ("open", "openat", "prctl")
+UNUSED = ("open", "openat", "prctl", "futex")
 ADDRESS_RESULTS = ("mmap", "mremap", "brk", "shmat")
 
 # Results that only tracers see: the call is made again, or becomes EINTR.
@@ -63,25 +65,34 @@ RESTARTS = {"ERESTARTSYS": -512, "ERESTARTNOINTR": -513, "ERESTARTNOHAND": -514,
             "ERESTART_RESTARTBLOCK": -516}
 
 
+def tag_of(arg):
+    """Its tag; `timespec` of one that a call reads."""
+    _, tag, *more = re.split(r"[:?(]", arg)
+    return "timespec" if tag in ("in", "inout") and more[0] == "timespec" else tag
+
+
 def read_table():
-    """{call: [(argument, tag)]}, as x86-64 has them, and {call: (argument, other, its value)}."""
+    """{call: [(argument, tag)]}, as x86-64 has them, and {call: (argument, other, its bits, values)}."""
     calls, conditions = {}, {}
     with open(TABLE, encoding="ascii") as table:
         for line in table:
             word = line.split("#")[0].split()
             if word and word[1] != "-":
-                calls[word[0]] = [tuple(re.split(r"[:?(]", arg)[:2]) for arg in word[6:]]
+                calls[word[0]] = [(arg.split(":")[0], tag_of(arg)) for arg in word[6:]]
                 for arg in word[6:]:
                     if "?" in arg:
-                        other, value = arg.split("?")[1].split("=")
-                        conditions[word[0]] = (arg.split(":")[0], other, int(value))
+                        other, bits, values = re.fullmatch(r"(\w+)(?:&(\d+))?=(.*)",
+                                                           arg.split("?")[1]).groups()
+                        conditions[word[0]] = (arg.split(":")[0], other, int(bits or 0xffffffff),
+                                               [int(value) for value in values.split(",")])
     return calls, conditions
 
 
 CALLS, CONDITIONS = read_table()
 STRINGS = [name for name, args in CALLS.items() if any(tag in READ for _, tag in args)]
 # What strace shows in full. It knows the structs behind other addresses, too; weir does not.
-DEEP = [name for name, args in CALLS.items() if any(tag in ("argv", "sockaddr") for _, tag in args)]
+DEEP = [name for name, args in CALLS.items()
+        if any(tag in ("argv", "sockaddr", "timespec") for _, tag in args)]
 
 
 # ---- what both say, in one form: lists of these -------------------------------------------------
@@ -177,7 +188,7 @@ def strace_call(line):
     values = split(text)
     args = {}
     for (arg, tag), value in zip(CALLS[name], values):
-        if tag in ("buf", "outbuf") and value.startswith('"'):
+        if tag in ("buf", "outbuf") and value.startswith('"') or tag in STRUCTS and value[0] in "{[~":
             continue
         args[arg] = strace_value(tag, value)
     return Call(name, args, strace_result(result))
@@ -215,11 +226,17 @@ def strace_value(tag, text):
     if text.startswith("["):
         return [unquoted(part) for part in split(text[1:-1])]
     if text.startswith("{"):
-        return strace_sockaddr(text[1:-1])
+        return strace_timespec(text) if tag == "timespec" else strace_sockaddr(text[1:-1])
     if text == "NULL":
         return 0
     value = number(text)
     return value & (0xffffffff if tag in NARROW else 0xffffffffffffffff)
+
+
+def strace_timespec(text):
+    """It has nanoseconds without a sign."""
+    sec, nsec = map(int, re.fullmatch(r"\{tv_sec=(-?\d+), tv_nsec=(\d+)\}", text).groups())
+    return {"tv_sec": sec, "tv_nsec": nsec - (nsec >> 63 << 64)}
 
 
 def strace_sockaddr(text):
@@ -302,8 +319,8 @@ def weir_call(line):
     for (arg, tag) in CALLS.get(name, []):
         if arg in (line["args"] or {}):
             if CONDITIONS.get(name, [None])[0] == arg:
-                _, other, value = CONDITIONS[name]
-                tag = tag if int(line["args"][other], 16) & 0xffffffff == value else "hex"
+                _, other, bits, values = CONDITIONS[name]
+                tag = tag if int(line["args"][other], 16) & bits in values else "hex"
             args[arg] = weir_value(tag, line["args"][arg], arg in line.get("unread", ()))
     return Call(name, args, line["result"])
 
@@ -312,7 +329,7 @@ def weir_value(tag, value, unread):
     if isinstance(value, list):
         return [to_bytes(one) for one in value]
     if isinstance(value, dict):
-        return weir_sockaddr(value)
+        return value if tag == "timespec" else weir_sockaddr(value)
     if tag in ("path", "str") and not unread and not re.fullmatch("0x0", value):
         return to_bytes(value)
     register = int(value, 16) if isinstance(value, str) else value or 0
@@ -417,7 +434,7 @@ def even_arguments(items, others):
         if not isinstance(item, Call) or not isinstance(other, Call) or item.name != other.name:
             continue
         for arg, tag in CALLS.get(item.name, ()):
-            if arg not in other.args and (tag in ("buf", "outbuf") or item.name in UNUSED):
+            if arg not in other.args and (tag in ("buf", "outbuf") + STRUCTS or item.name in UNUSED):
                 item.args.pop(arg, None)
 
 
@@ -592,6 +609,7 @@ PROGRAMS = [
     deed("descriptors"),
     deed("forks"),
     deed("errors"),
+    deed("times"),
 ]
 
 

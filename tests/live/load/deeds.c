@@ -8,6 +8,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS 3
@@ -312,6 +314,42 @@ static int memory(void)
 	return 0;
 }
 
+/* The fifth argument is not used: it is as the sixth, whose place it takes in what strace tells. */
+static long futex(const uint32_t *word, int op, uint32_t value, const void *time)
+{
+	return syscall(SYS_futex, word, op, value, time, (long)FUTEX_BITSET_MATCH_ANY,
+		       (long)FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Each ends by its time, or is told at once that it cannot be. */
+static int times(void)
+{
+	const struct timespec brief = {0, 1000}, past = {1, 999999999}, wrong = {-1, -5};
+	struct timespec left;
+	uint32_t word = 7;
+	sigset_t none;
+	fd_set set;
+
+	FD_ZERO(&set);
+	sigemptyset(&none);
+	check(syscall(SYS_nanosleep, &brief, &left), "nanosleep");
+	syscall(SYS_nanosleep, &wrong, NULL);
+	syscall(SYS_nanosleep, NULL, NULL);
+	check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &past, NULL), "clock_nanosleep");
+	check(syscall(SYS_ppoll, NULL, 0, &brief, &none, 8), "ppoll");
+	syscall(SYS_ppoll, NULL, 0, &wrong, NULL, 8);
+	check(pselect(1, NULL, NULL, &set, &brief, NULL), "pselect");
+	syscall(SYS_rt_sigtimedwait, &none, NULL, &brief, 8);
+	futex(&word, FUTEX_WAIT_PRIVATE, 7, &brief);
+	futex(&word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 7, &past);
+	futex(&word, FUTEX_WAIT, 8, NULL);
+	futex(&word, FUTEX_WAIT, 7, (void *)8);
+	/* Neither time nor address. */
+	futex(&word, FUTEX_WAKE, 1, (void *)0xdead0);
+	futex(&word, FUTEX_REQUEUE, 0, (void *)3);
+	return 0;
+}
+
 static int descriptors(void)
 {
 	int fds[2], event = eventfd(3, EFD_SEMAPHORE | EFD_NONBLOCK), epoll = epoll_create1(0),
@@ -404,7 +442,7 @@ static const struct {
 	{"killed", killed}, {"nothing", nothing}, {"exec-thread", exec_thread},
 	{"server", server}, {"signals", signals}, {"sockets", sockets},
 	{"files", files},   {"memory", memory},	  {"descriptors", descriptors},
-	{"forks", forks},   {"errors", errors},
+	{"times", times},   {"forks", forks},	  {"errors", errors},
 };
 
 int main(int argc, char **argv)

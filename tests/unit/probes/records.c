@@ -102,6 +102,9 @@ static void print_value(struct text *text, const struct weir_arg *arg)
 	case WEIR_ARG_BOOL:
 		print(text, "%s", arg->u == 1 ? "true" : arg->u == 0 ? "false" : "neither");
 		break;
+	case WEIR_ARG_TIMESPEC:
+		print(text, "%lld.%lld", (long long)arg->i, (long long)arg->u);
+		break;
 	case WEIR_ARG_WORD:
 		print(text, "%s", strlen(arg->bytes) == arg->len ? arg->bytes : "bad length");
 		break;

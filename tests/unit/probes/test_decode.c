@@ -15,6 +15,8 @@
 #include "probes/probes.h"
 #include "records.h"
 
+#include <errno.h>
+
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct weir_task_id id = {.pid = 100, .tid = 101};
@@ -275,6 +277,24 @@ static void test_call_with_address(void **state)
 	check(&record, text);
 }
 
+static void test_call_with_time(void **state)
+{
+	const int64_t time[] = {-1, 999999999, 0};
+	struct record record = enter(SYS_nanosleep, WEIR_ABI_NATIVE, 1);
+	struct weir_decoded decoded;
+	char text[256];
+
+	add_blob(&record, 0, WEIR_BLOB_TIMESPEC, 0, time, 16);
+	snprintf(text, sizeof(text), "sys_enter 100/101 nanosleep(%d) rqtp=-1.999999999 rmtp=0xa1",
+		 SYS_nanosleep);
+	check(&record, text);
+	for (uint32_t len = 0; len <= sizeof(time); len++) {
+		record = enter(SYS_nanosleep, WEIR_ABI_NATIVE, 1);
+		add_blob(&record, 0, WEIR_BLOB_TIMESPEC, 0, time, len);
+		assert_int_equal(record__decode(&record, &decoded), len == 16 ? 0 : -EBADMSG);
+	}
+}
+
 /* M7: what could not be read is its address, marked; the string may come with the call's exit. */
 static void test_unread_string(void **state)
 {
@@ -357,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_call_arguments_by_name),
 		cmocka_unit_test(test_call_with_strings),
 		cmocka_unit_test(test_call_with_address),
+		cmocka_unit_test(test_call_with_time),
 		cmocka_unit_test(test_unread_string),
 		cmocka_unit_test(test_unknown_call),
 		cmocka_unit_test(test_other_abis),

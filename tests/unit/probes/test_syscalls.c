@@ -2,6 +2,7 @@
 /*
  * The table of system calls as C sees it: look-ups, and what is read at a call's entry.
  */
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,9 +90,15 @@ static bool is_string(enum weir_tag tag)
 	return tag == WEIR_TAG_PATH || tag == WEIR_TAG_STR;
 }
 
+static bool is_timespec(const struct syscall_arg *arg)
+{
+	return (arg->tag == WEIR_TAG_IN || arg->tag == WEIR_TAG_INOUT) &&
+	       !strcmp(arg->set, "timespec");
+}
+
 static void check_masks(const struct syscall_desc *call)
 {
-	int sockaddrs = 0;
+	int sockaddrs = 0, timespecs = 0;
 
 	assert_true(call->nargs <= SYSCALL_ARGS_MAX);
 	for (int i = 0; i < call->nargs; i++) {
@@ -103,13 +110,15 @@ static void check_masks(const struct syscall_desc *call)
 		assert_int_equal(call->strv_args >> i & 1, arg->tag == WEIR_TAG_ARGV);
 		assert_int_equal(call->sockaddr_arg == i, arg->tag == WEIR_TAG_SOCKADDR);
 		sockaddrs += arg->tag == WEIR_TAG_SOCKADDR;
+		assert_int_equal(call->timespec_arg == i, is_timespec(arg));
+		timespecs |= is_timespec(arg) << i;
 	}
 	assert_int_equal(call->string_args >> call->nargs, 0);
 	assert_int_equal(call->strv_args >> call->nargs, 0);
 	assert_int_equal(call->sockaddr_arg >= 0, sockaddrs == 1);
 	assert_int_equal(call->sockaddr_len_arg >= 0, sockaddrs == 1);
 	assert_true(call->sockaddr_len_arg < call->nargs);
-	assert_int_equal(call->when_mask & ~call->string_args, 0);
+	assert_int_equal(call->when_mask & ~(call->string_args | timespecs), 0);
 	assert_int_equal(call->when_arg >= 0, call->when_mask != 0);
 	assert_true(call->when_arg < call->nargs || !call->when_mask);
 	if (call->str_len_arg >= 0) {
@@ -219,13 +228,23 @@ static void test_conditions_and_lengths(void **state)
 	assert_int_equal(call->string_args, 0x2);
 	assert_int_equal(call->when_mask, 0x2);
 	assert_int_equal(call->when_arg, 0);
-	assert_int_equal(call->when_value, 15); /* PR_SET_NAME */
+	assert_int_equal(call->when_bits, UINT32_MAX);
+	assert_int_equal(call->when_values, 1 << 15); /* PR_SET_NAME */
 
 	call = syscalls__by_name("fsconfig");
 	assert_int_equal(call->string_args, 0xc);
 	assert_int_equal(call->when_mask, 0x8);
 	assert_int_equal(call->when_arg, 1);
-	assert_int_equal(call->when_value, 1); /* FSCONFIG_SET_STRING */
+	assert_int_equal(call->when_values, 1 << 1); /* FSCONFIG_SET_STRING */
+
+	call = syscalls__by_name("futex");
+	assert_int_equal(call->timespec_arg, 3);
+	assert_int_equal(call->when_mask, 0x8);
+	assert_int_equal(call->when_arg, 1);
+	assert_int_equal(call->when_bits, ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME) & 0xff);
+	assert_int_equal(call->when_values,
+			 1 << FUTEX_WAIT | 1 << FUTEX_LOCK_PI | 1 << FUTEX_WAIT_BITSET |
+				 1 << FUTEX_WAIT_REQUEUE_PI | 1 << 13 /* FUTEX_LOCK_PI2 */);
 
 	call = syscalls__by_name("sethostname");
 	assert_int_equal(call->string_args, 0x1);

@@ -202,6 +202,8 @@ static void test_kinds_of_values(void **state)
 	assert_string_equal(VALUE(.kind = WEIR_ARG_HEX, .u = 0), "\"0x0\"");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_BOOL, .u = 1), "true");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_BOOL, .u = 0), "false");
+	assert_string_equal(VALUE(.kind = WEIR_ARG_TIMESPEC, .i = INT64_MIN, .u = UINT64_MAX),
+			    "{\"tv_sec\":-9223372036854775808,\"tv_nsec\":-1}");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_WORD, .bytes = "SIGTERM"), "\"SIGTERM\"");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_STRV, .bytes = "", .len = 0), "[]");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_STRV, .bytes = "ls\0\0-l", .len = 7),

@@ -264,6 +264,8 @@ static void test_values(void **state)
 	assert_string_equal(VALUE(.kind = WEIR_ARG_INT, .i = -5), "-5");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_HEX, .u = 255), "0xff");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_BOOL, .u = 1), "true");
+	assert_string_equal(VALUE(.kind = WEIR_ARG_TIMESPEC, .i = -1, .u = 999999999),
+			    "{tv_sec=-1, tv_nsec=999999999}");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_WORD, .bytes = "SIGTERM"), "SIGTERM");
 	assert_string_equal(VALUE(.kind = WEIR_ARG_STRV, .bytes = "ls\0-l", .len = 6),
 			    "[\"ls\" \"-l\"]");
