@@ -332,7 +332,7 @@ static void cell_ipc(const struct row *row, char *out, size_t size)
 {
 	const uint64_t *counter = row->usage->now.counter;
 
-	if (has_counts(row))
+	if (has_counts(row) && row->table->snapshot->counters >> WEIR_LEAN_INSTRUCTIONS & 1)
 		snprintf(out, size, "%.2f",
 			 (double)counter[WEIR_LEAN_INSTRUCTIONS] /
 				 (double)counter[WEIR_LEAN_CYCLES]);

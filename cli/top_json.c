@@ -82,20 +82,26 @@ static void put_wall(struct json *json, int64_t wall_ns)
 	member_text(json, "time", text);
 }
 
-static void put_counts(struct json *json, const struct usage_counts *counts, bool counters)
+/* counters: bits of those that there are. */
+static void put_counts(struct json *json, const struct usage_counts *counts, uint32_t counters)
 {
+	static const char *const names[WEIR_LEAN_COUNTERS] = {
+		[WEIR_LEAN_CYCLES] = "cycles",
+		[WEIR_LEAN_INSTRUCTIONS] = "instructions",
+		[WEIR_LEAN_CACHE_MISSES] = "cache_misses",
+	};
+
 	member_i64(json, "time_ns", counts->time_ns);
 	member_u64(json, "voluntary", counts->voluntary);
 	member_u64(json, "involuntary", counts->involuntary);
 	member_u64(json, "migrations", counts->migrations);
 	member_u64(json, "wait_ns", counts->wait_ns);
 	member_u64(json, "waits_unknown", counts->waits_unknown);
-	if (!counters)
-		return;
-	member_u64(json, "cycles", counts->counter[WEIR_LEAN_CYCLES]);
-	member_u64(json, "instructions", counts->counter[WEIR_LEAN_INSTRUCTIONS]);
-	member_u64(json, "cache_misses", counts->counter[WEIR_LEAN_CACHE_MISSES]);
-	member_u64(json, "uncounted_slices", counts->uncounted);
+	for (int i = 0; i < WEIR_LEAN_COUNTERS; i++)
+		if (counters >> i & 1)
+			member_u64(json, names[i], counts->counter[i]);
+	if (counters)
+		member_u64(json, "uncounted_slices", counts->uncounted);
 }
 
 static void put_delays(struct json *json, const struct delays *delays)
@@ -178,7 +184,8 @@ static void put_cmdline(struct json *json, const struct top_cmdline *cmdline)
 	end(json, ']');
 }
 
-static void put_row(struct json *json, const struct top_line *line, const struct top_view *view)
+static void put_row(struct json *json, const struct top_line *line, const struct top_view *view,
+		    uint32_t counters)
 {
 	const struct usage_group *group = line->group;
 	const struct usage_row *row = &group->row;
@@ -196,12 +203,12 @@ static void put_row(struct json *json, const struct top_line *line, const struct
 			member_u64(json, "exited_threads", group->exited);
 		}
 	}
-	put_counts(json, &row->now, view->counters);
+	put_counts(json, &row->now, counters);
 	put_delays(json, row->delays);
 	if (line->proc && line->proc->rss_bytes)
 		member_u64(json, "rss_bytes", line->proc->rss_bytes);
 	begin(json, "total", '{');
-	put_counts(json, &row->total, view->counters);
+	put_counts(json, &row->total, counters);
 	end(json, '}');
 	end(json, '}');
 }
@@ -273,7 +280,7 @@ int top_json__report(struct out *out, struct top_table *table, const struct top_
 	end(&json, ']');
 	begin(&json, "rows", '[');
 	for (size_t i = 0; i < count; i++)
-		put_row(&json, &table->lines[i], view);
+		put_row(&json, &table->lines[i], view, snapshot->counters);
 	end(&json, ']');
 	member_u64(&json, "rows_left_out", table->count - count);
 	end(&json, '}');

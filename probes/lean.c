@@ -187,10 +187,12 @@ static void close_events(struct lean *lean)
 
 /*
  * An event dies with its CPU's going offline, and cannot be told from one that counts nothing. So
- * all are opened anew when a CPU has come or gone.
+ * all are opened anew when a CPU has come or gone. 0 if there is any at all: a machine may lack one of
+ * the counters, or have CPUs of another kind; what a record has no count of says so.
  */
 static int open_events(struct lean *lean)
 {
+	bool any = false;
 	int err = 0;
 
 	close_events(lean);
@@ -206,11 +208,11 @@ static int open_events(struct lean *lean)
 			fd = bpf_map_update_elem(bpf_map__fd(counter_map(lean, (int)counter)), &cpu,
 						 &fd, BPF_ANY);
 		}
-		/* An offline CPU has a lane perhaps, and no events. */
+		any |= fd >= 0;
 		if (fd < 0 && !err)
 			err = fd;
 	}
-	return err;
+	return any ? 0 : err;
 }
 
 static int alloc_events(struct lean *lean)

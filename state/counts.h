@@ -22,7 +22,7 @@ struct usage_counts {
 	uint64_t
 		waits_unknown; /* of these, those that are in no histogram: losses hide how many they were */
 	uint64_t counter[WEIR_LEAN_COUNTERS];
-	uint64_t uncounted; /* slices whose counters could not be read */
+	uint64_t uncounted; /* slices of which a counter that this machine has could not be read */
 };
 
 static inline void counts__add(struct usage_counts *to, const struct usage_counts *from)

@@ -323,6 +323,7 @@ const struct usage_snapshot *usage__take(struct usage *usage)
 		.rows = usage->rows,
 		.cpus = usage->cpu_rows,
 		.switches = usage->switches - usage->switches_seen,
+		.counters = usage->counters,
 		.trouble = usage->trouble,
 		.evicted = usage->runners.evicted,
 		.bytes = usage->runners.budget.bytes,

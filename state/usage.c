@@ -19,8 +19,12 @@
 #define STATE_TRACED	      0x08
 #define STATE_DEAD	      0x80
 
-/* Hardware counts are at least that wide; one that falls has wrapped there. */
-#define COUNTER_BITS 48
+/*
+ * Hardware counts are at least that wide, and no CPU has more in a ns. One that falls has wrapped there, or,
+ * if that would be more than can be, has begun anew.
+ */
+#define COUNTER_BITS	 48
+#define COUNTS_MOST_A_NS 64
 
 struct usage *usage__new(struct tasks *tasks, size_t cap_bytes)
 {
@@ -243,31 +247,40 @@ static bool reading(const __u64 *count, unsigned int i)
 	return count[i] != WEIR_LEAN_NO_COUNT;
 }
 
-static uint64_t counter_difference(uint64_t now, uint64_t before)
+/* What was counted in `ns`. false: nobody knows. */
+static bool counted_between(uint64_t before, uint64_t now, uint64_t ns, uint64_t *count)
 {
-	uint64_t limit = UINT64_C(1) << COUNTER_BITS;
-
-	if (now < before && before < limit)
-		return (now - before) & (limit - 1);
-	return now - before;
+	*count = now - before;
+	if (now >= before)
+		return true;
+	*count &= (UINT64_C(1) << COUNTER_BITS) - 1;
+	return *count / COUNTS_MOST_A_NS <= ns;
 }
 
-/* What the hardware counted in the slice that ends here. What could not be read is not 0. */
-static void count_slice(struct usage_cpu *cpu, struct account *owner, const __u64 *count)
+/*
+ * What the hardware counted in the slice that ends here. What could not be read is not 0; a counter that
+ * could never be read is none of this machine's.
+ */
+static void count_slice(struct usage *usage, struct usage_cpu *cpu, struct account *owner,
+			const struct weir_lean_counted *record)
 {
+	uint64_t ns = record->lean.stamp - cpu->slices.since_ns;
 	struct usage_counts slice = {0};
 
 	for (unsigned int i = 0; i < WEIR_LEAN_COUNTERS; i++) {
-		bool begun = cpu->counted >> i & 1, read = reading(count, i);
+		uint32_t bit = 1u << i;
+		bool begun = cpu->counted & bit, read = reading(record->count, i);
 
-		if (begun && read)
-			slice.counter[i] = counter_difference(count[i], cpu->counter[i]);
-		else
-			slice.uncounted = 1;
-		cpu->counted &= ~(1u << i);
+		usage->counters |= read ? bit : 0;
+		if (!begun || !read ||
+		    !counted_between(cpu->counter[i], record->count[i], ns, &slice.counter[i])) {
+			slice.counter[i] = 0;
+			slice.uncounted |= !!(usage->counters & bit);
+		}
+		cpu->counted &= ~bit;
 		if (read) {
-			cpu->counted |= 1u << i;
-			cpu->counter[i] = count[i];
+			cpu->counted |= bit;
+			cpu->counter[i] = record->count[i];
 		}
 	}
 	if (!owner)
@@ -342,16 +355,17 @@ static void check_chain(struct usage *usage, struct usage_cpu *cpu, const struct
 	cpu->next_seq = lean->seq + 1;
 }
 
+/* counted: the same with its counts; NULL: it has none. */
 static void lean_record(struct usage *usage, struct usage_cpu *cpu, const struct weir_lean *lean,
-			const __u64 *count)
+			const struct weir_lean_counted *counted)
 {
 	check_chain(usage, cpu, lean);
 	if (!is_in_order(usage, cpu, lean->stamp))
 		return;
 	if (lean->flags & WEIR_LEAN_RENAMED)
 		rename_slice(usage, cpu, lean->stamp);
-	if (count)
-		count_slice(cpu, owner_of(cpu), count);
+	if (counted)
+		count_slice(usage, cpu, owner_of(cpu), counted);
 	lean_leave(usage, cpu, lean);
 	lean_enter(usage, cpu, lean);
 	usage->switches += lean->type == WEIR_T_LEAN_SWITCH;
@@ -374,7 +388,7 @@ void usage__records(struct usage *usage, int id, const struct weir_record *first
 
 		if (is_lean((const void *)at, stride))
 			lean_record(usage, cpu, &record->lean,
-				    stride >= sizeof(*record) ? record->count : NULL);
+				    stride >= sizeof(*record) ? record : NULL);
 		else
 			usage->trouble.broken++;
 	}

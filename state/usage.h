@@ -134,6 +134,7 @@ struct usage_snapshot {
 	 */
 	int64_t cpu_difference_ns, rows_difference_ns, interval_difference_ns;
 	uint64_t switches;	      /* told, in the interval */
+	uint32_t counters;	      /* bits of those that could be read, anywhere at any time */
 	struct usage_trouble trouble; /* since the beginning */
 	uint64_t evicted; /* rows that were summed up for want of memory, since the beginning */
 	size_t bytes;

@@ -25,6 +25,7 @@ struct usage {
 	uint32_t nr_cpus;	 /* slots */
 	uint64_t begin_ns, from_ns;
 	uint64_t switches, switches_seen;
+	uint32_t counters; /* bits of those that could be read */
 	struct usage_trouble trouble;
 
 	struct usage_snapshot snapshot;

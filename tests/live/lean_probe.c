@@ -403,6 +403,17 @@ static void sleep_often(void)
 		usleep(100);
 }
 
+/* Switches that a virtual machine's kernel has not shown to BPF: of whom, nobody knows. */
+static uint64_t hidden(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		for (size_t i = 1; i < t.lanes[cpu].count; i++)
+			sum += !!(record_at(cpu, i)->flags & WEIR_LEAN_UNSEEN);
+	return sum;
+}
+
 /* A13, for one process alone: exactly what the kernel has counted. */
 static void switches_are_what_the_kernel_counts(void **state)
 {
@@ -418,11 +429,11 @@ static void switches_are_what_the_kernel_counts(void **state)
 	close_lean();
 	switches = switches_of(pid);
 	counted = (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
-	assert_true(switches.died);
+	assert_true(switches.died || hidden());
 	assert_true(counted >= 200);
-	assert_true(switches.all == counted || switches.all == counted + 1);
-	assert_true(switches.voluntary >= 200);
-	assert_in_range(switches.voluntary, usage.ru_nvcsw, usage.ru_nvcsw + 1);
+	assert_in_range(switches.all, counted - hidden(), counted + 1);
+	assert_in_range(switches.voluntary, (uint64_t)usage.ru_nvcsw - hidden(),
+			usage.ru_nvcsw + 1);
 }
 
 /* ---- totals ---- */
@@ -718,6 +729,35 @@ static void counters_are_read_at_each_switch(void **state)
 	assert_true(steps + told->count / 10 >= told->count);
 }
 
+/* Such as cache misses on a virtual machine. Without any it is the machine that has none. */
+static void a_counter_that_is_not_there_leaves_the_others(void **state)
+{
+	static const struct lean_event no_such = {PERF_TYPE_SOFTWARE, UINT32_MAX};
+	static struct lean_event events[WEIR_LEAN_COUNTERS] = {
+		[WEIR_LEAN_CYCLES] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+		[WEIR_LEAN_INSTRUCTIONS] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+	};
+	const struct lean_opts opts = {.counters = true, .events = events};
+	const struct lane_told *told = &t.lanes[last_cpu()];
+	pid_t pid;
+
+	events[WEIR_LEAN_CACHE_MISSES] = no_such;
+	open_lean(&opts);
+	pid = start(ping_pong_1000);
+	read_until_end(pid);
+	close_lean();
+	assert_true(told->count > 1000);
+	for (size_t i = 0; i < told->count; i++) {
+		assert_true(told->records[i].count[WEIR_LEAN_CYCLES] != WEIR_LEAN_NO_COUNT);
+		assert_true(told->records[i].count[WEIR_LEAN_CACHE_MISSES] == WEIR_LEAN_NO_COUNT);
+	}
+	lean__free(t.lean);
+	events[WEIR_LEAN_CYCLES] = events[WEIR_LEAN_INSTRUCTIONS] = no_such;
+	t.lean = lean__open(&opts, t.err, sizeof(t.err));
+	assert_null(t.lean);
+	assert_int_equal(errno, ENODEV);
+}
+
 /* Whoever sleeps on it is woken once the ring is a quarter full, and again after each poll. */
 static void a_ring_that_fills_up_wakes(void **state)
 {
@@ -863,6 +903,7 @@ int main(void)
 		CASE(a_cpu_that_comes_gets_a_lane),
 		CASE(counters_are_read_at_each_switch),
 		CASE(hardware_counts_or_is_missed),
+		CASE(a_counter_that_is_not_there_leaves_the_others),
 		CASE(lanes_refuse_what_does_not_fit),
 	};
 	int r = cmocka_run_group_tests_name("lean", tests, NULL, NULL);

@@ -420,6 +420,7 @@ static void switch_counted(uint64_t stamp_ns, uint32_t next, uint64_t cycles)
 
 static void test_a12_counters(void **state)
 {
+	const struct usage_snapshot *snapshot;
 	const struct usage_row *row;
 
 	(void)state;
@@ -427,20 +428,99 @@ static void test_a12_counters(void **state)
 	switch_counted(20, 0, 21);
 	switch_counted(30, 7, 30);
 	switch_counted(40, 0, 42);
-	row = thread(take(40), 7);
+	snapshot = take(40);
+	row = thread(snapshot, 7);
 	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 23);
 	assert_int_equal(row->now.counter[WEIR_LEAN_INSTRUCTIONS], 46);
-	/* A counter that could not be read says nothing, not even 0. */
+	assert_int_equal(row->now.uncounted, 0);
+	assert_int_equal(snapshot->cpus[0].now.counter[WEIR_LEAN_CYCLES], 23);
+	/* One that no record has is none of this machine's. */
+	assert_int_equal(snapshot->counters, 1u << WEIR_LEAN_CYCLES | 1u << WEIR_LEAN_INSTRUCTIONS);
+}
+
+/* A counter that there is says nothing where it could not be read, not even 0; the others count on. */
+static void test_a12_unread(void **state)
+{
+	struct weir_lean_counted one;
+	const struct usage_row *row;
+
+	(void)state;
+	one = counted(10, 7, 10);
+	one.count[WEIR_LEAN_CACHE_MISSES] = 100;
+	record(1, &one);
+	switch_counted(20, 0, 21);
+	switch_counted(30, 7, 30);
+	one = counted(40, 0, 42);
+	one.count[WEIR_LEAN_CACHE_MISSES] = 110;
+	record(1, &one);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 23);
 	assert_int_equal(row->now.counter[WEIR_LEAN_CACHE_MISSES], 0);
 	assert_int_equal(row->now.uncounted, 2);
 }
 
+/* CPUs of another kind have no such counter, or it was taken: what ran there is not counted, and said so. */
+static void test_a12_another_cpu(void **state)
+{
+	struct weir_lean_counted one;
+	const struct usage_row *row;
+
+	(void)state;
+	switch_counted(10, 7, 10);
+	switch_counted(20, 0, 21);
+	for (int i = 0; i < 2; i++) {
+		one = (struct weir_lean_counted){
+			.lean = feed__lean(&feed, 2, 30 + 10 * (uint64_t)i, i ? 0 : 7, FEED_SLEEPS),
+			.count = {WEIR_LEAN_NO_COUNT, WEIR_LEAN_NO_COUNT, WEIR_LEAN_NO_COUNT},
+		};
+		record(2, &one);
+	}
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.time_ns, 20);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 11);
+	assert_int_equal(row->now.uncounted, 1);
+}
+
 static void test_a12_wraps(void **state)
 {
+	const struct usage_row *row;
+
 	(void)state;
 	switch_counted(10, 7, (UINT64_C(1) << 48) - 5);
 	switch_counted(20, 0, 6);
-	assert_int_equal(thread(take(40), 7)->now.counter[WEIR_LEAN_CYCLES], 11);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 11);
+	assert_int_equal(row->now.counter[WEIR_LEAN_INSTRUCTIONS], 22);
+	assert_int_equal(row->now.uncounted, 0);
+}
+
+/* Opened anew, since a CPU has come or gone: no wrap could be as much. From there on it counts. */
+static void test_a12_begins_anew(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	switch_counted(10, 7, UINT64_C(5000000000000));
+	switch_counted(20, 8, 3);
+	switch_counted(30, 7, 13);
+	switch_counted(40, 0, 20);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 7);
+	assert_int_equal(row->now.uncounted, 1);
+}
+
+/* What is counted while switches are missing is nobody's. */
+static void test_a12_gap(void **state)
+{
+	const struct usage_row *row;
+
+	(void)state;
+	switch_counted(10, 7, 10);
+	usage__gap(feed.usage, 1, 15, 25, 3);
+	switch_counted(30, 7, 1000);
+	switch_counted(40, 0, 1007);
+	row = thread(take(40), 7);
+	assert_int_equal(row->now.counter[WEIR_LEAN_CYCLES], 7);
 }
 
 static void test_a12_no_start(void **state)
@@ -620,7 +700,11 @@ int main(void)
 		BOTH("a CPU comes later", test_cpu_comes_later),
 		LEAN("broken records", test_broken_records),
 		LEAN("A12 counters", test_a12_counters),
+		LEAN("A12 a counter cannot be read", test_a12_unread),
+		LEAN("A12 another CPU", test_a12_another_cpu),
 		LEAN("A12 a counter wraps", test_a12_wraps),
+		LEAN("A12 a counter begins anew", test_a12_begins_anew),
+		LEAN("A12 a gap", test_a12_gap),
 		LEAN("A12 a stop without a start", test_a12_no_start),
 		BOTH("switches away", test_switches_away),
 		BOTH("the gone stay in the sums", test_gone_stays_in_the_sums),
