@@ -397,9 +397,13 @@ static void raw_tracepoints_say_the_same(void **state)
 	check_switches(&opts);
 }
 
+#define SLEEPS	       200
+/* Where a CPU is stolen, a sleep may be over before anybody else has it. */
+#define SWITCHES_LEAST 20
+
 static void sleep_often(void)
 {
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < SLEEPS; i++)
 		usleep(100);
 }
 
@@ -430,7 +434,7 @@ static void switches_are_what_the_kernel_counts(void **state)
 	switches = switches_of(pid);
 	counted = (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
 	assert_true(switches.died || hidden());
-	assert_true(counted >= 200);
+	assert_true(counted >= SWITCHES_LEAST);
 	assert_in_range(switches.all, counted - hidden(), counted + 1);
 	assert_in_range(switches.voluntary, (uint64_t)usage.ru_nvcsw - hidden(),
 			usage.ru_nvcsw + 1);
@@ -441,8 +445,7 @@ static void switches_are_what_the_kernel_counts(void **state)
 static void stop_in_the_middle(void)
 {
 	stay_on(last_cpu());
-	for (int i = 0; i < 200; i++)
-		usleep(100);
+	sleep_often();
 	raise(SIGSTOP);
 }
 
@@ -481,7 +484,7 @@ static void totals_are_the_kernel_s(void **state)
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	read_until_end(pid);
 	close_lean();
-	assert_true(switches.all >= 200);
+	assert_true(switches.all >= SWITCHES_LEAST);
 	assert_int_equal(weir_lean__delay_ns(switches.last_totals, 0), waited);
 }
 
