@@ -34,7 +34,7 @@ SKIP = 77
 CPUS = 8
 MEMORY_MB = 1024
 SMALL_MB = 384  # for `memory`
-PATIENCE_S = 600  # for anything that should be over
+PATIENCE_S = 900  # for anything that should be over
 SIDE_BY_SIDE = 2  # while one guest boots, on one CPU, the other has work for the rest
 
 # Emulated CPUs that run each other's code while it is patched may meet a breakpoint that is gone
