@@ -15,6 +15,7 @@ side notices; the tool's own CPU time is the kernel's account of it, less the wo
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import statistics
@@ -178,19 +179,19 @@ def run(argv, stdout, env=None):
         begin = time.monotonic()
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=said,
                                  env=dict(os.environ, **(env or {})), start_new_session=True)
+        ended = os.pidfd_open(child.pid)
         try:
-            while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
-                if time.monotonic() - begin > PATIENCE_S:
-                    os.killpg(child.pid, signal.SIGKILL)
-                    raise Failed(f"not done in {PATIENCE_S} s")
-                time.sleep(0.002)
+            if not select.select([ended], [], [], PATIENCE_S)[0]:
+                raise Failed(f"not done in {PATIENCE_S} s")
             took = time.monotonic() - begin
             with open(f"/proc/{child.pid}/stat", encoding="utf-8", errors="replace") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
         finally:
-            if child.returncode is None:
+            os.close(ended)
+            if child.returncode is None:  # too late, or Ctrl-C
+                os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         if child.returncode:
             said.seek(0)
@@ -488,4 +489,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\npeers: stopped")
