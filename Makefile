@@ -51,10 +51,10 @@ torture:	## weir in guests whose CPUs are stolen, MINUTES=20; fetches kernels an
 	@scripts/build $(BUILD)
 	@tests/torture/torture.py $(BUILD)
 
-bench:		## measure weir, and other tools beside it; docs/performance.md, DOCS=1 to renew it (root)
+bench:		## measure weir and other tools; QUICK=1: 3 minutes; DOCS=1 renews docs/performance.md (root)
 	@scripts/deps check build
 	@scripts/build $(BUILD)
-	@bench/run $(BUILD) $(if $(DOCS),docs)
+	@bench/run $(BUILD) $(if $(QUICK),quick) $(if $(DOCS),docs)
 
 asan:		## unit and model tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/deps check check
