@@ -268,12 +268,7 @@ int mix__try_add(struct mix *m, const struct mix_ring *how)
 
 	if (!source.how.size)
 		source.how.size = 4096;
-	if (m->nsources == m->sources_cap) {
-		m->sources_cap = m->sources_cap ? 2 * m->sources_cap : 8;
-		m->sources = realloc(m->sources, m->sources_cap * sizeof(*m->sources));
-		if (!m->sources)
-			abort();
-	}
+	m->sources = grow(m->sources, m->nsources, &m->sources_cap, sizeof(*m->sources));
 	index = how->kind == MIX_NUMBERED ? add_numbered(m, &source) : add_outside(m, &source);
 	if (index < 0)
 		return index;
@@ -416,56 +411,25 @@ void mix__end(struct mix *m)
 
 /* --- Scenarios' notation --- */
 
-void mix__feed(struct mix *m, const char *records)
+static void put(void *ctx, uint32_t index, uint64_t stamp_ns)
 {
-	const char *at = records;
-	unsigned long long stamp;
-	unsigned int source;
-	int used;
+	const struct mix_source *source = &((struct mix *)ctx)->sources[index];
 
-	m->dishonest = true;
-	while (sscanf(at, " %llu#%u%n", &stamp, &source, &used) == 2) {
-		if (m->sources[source].numbered)
-			sim__put(m->sources[source].numbered, stamp);
-		else
-			out__put(m->sources[source].outside, stamp);
-		at += used;
-	}
-	assert_string_equal(at, "");
+	if (source->numbered)
+		sim__put(source->numbered, stamp_ns);
+	else
+		out__put(source->outside, stamp_ns);
 }
 
-static void render(FILE *to, const struct mix_out *out)
+void mix__feed(struct mix *m, const char *records)
 {
-	static const char *const bounds[] = {"*", "*<=", "*?"};
-
-	if (out->kind == WEIR_KIND_GAP)
-		fprintf(to, "(%" PRIu64 ",%" PRIu64 "]#%d%s%" PRIu64, out->gap.from_ns,
-			out->gap.to_ns, (int)out->source, bounds[out->gap.bound], out->gap.lost);
-	else
-		fprintf(to, "%" PRIu64 "#%d", out->stamp_ns, (int)out->source);
-	if (out->mark & WEIR_MARK_LATE)
-		fputc('!', to);
-	if (out->mark & WEIR_MARK_AHEAD)
-		fputc('^', to);
+	m->dishonest = true;
+	came__feed(records, put, m);
 }
 
 void mix__expect(struct mix *m, const char *events)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-	uint64_t first = m->rendered;
-
-	if (!to)
-		abort();
-	for (; m->rendered < m->nout; m->rendered++) {
-		if (m->rendered > first)
-			fputc(' ', to);
-		render(to, &m->out[m->rendered]);
-	}
-	fclose(to);
-	assert_string_equal(text, events);
-	free(text);
+	came__expect(m->out, m->nout, &m->rendered, events);
 }
 
 struct weir_account mix__account(struct mix *m, uint32_t source)

@@ -17,6 +17,7 @@
 
 #include "stream/memory.h"
 
+#include "came.h"
 #include "sim.h"
 #include "sim_outside.h"
 
@@ -48,15 +49,6 @@ struct mix_ring {
 	uint32_t stamp_offset; /* ring buffer */
 };
 
-/* One event as it came. */
-struct mix_out {
-	uint64_t stamp_ns, seq;
-	uint32_t source;
-	uint8_t kind, mark;
-	struct weir_gap gap;
-	uint64_t number; /* of the record, in its log */
-};
-
 struct mix_source {
 	struct mix_ring how;
 	struct sim_ring *numbered;
@@ -71,15 +63,16 @@ struct mix {
 	struct sim sim; /* the clock, and numbered rings */
 	struct sim_grace grace;
 	struct mix_source *sources;
-	uint32_t nsources, sources_cap;
+	uint32_t nsources;
+	uint64_t sources_cap;
 	struct perf_layout layout;
 	struct weir_stream *stream;
 	struct mix_opts opts;
 
-	struct mix_out *out;
+	struct came *out;
 	uint64_t nout, out_cap, rendered;
 	bool ordered;
-	struct mix_out last;
+	struct came last;
 	uint64_t announced_ns; /* as it was told to the consumer */
 	uint64_t first_t, ticket_ns;
 	bool in_call, timed, delivering;

@@ -90,40 +90,19 @@ static struct truth truth_of(const struct mix *m, const struct mix_source *s, ui
 
 /* --- Each event --- */
 
-static int compare_u64(uint64_t a, uint64_t b)
+static struct came *keep(struct mix *m, const struct weir_event *e)
 {
-	return (a > b) - (a < b);
-}
-
-static int compare_keys(const void *left, const void *right)
-{
-	const struct mix_out *a = left, *b = right;
-
-	if (a->stamp_ns != b->stamp_ns)
-		return compare_u64(a->stamp_ns, b->stamp_ns);
-	if (a->source != b->source)
-		return compare_u64(a->source, b->source);
-	return compare_u64(a->seq, b->seq);
-}
-
-static struct mix_out *keep(struct mix *m, const struct weir_event *e)
-{
-	if (m->nout == m->out_cap) {
-		m->out_cap = m->out_cap ? m->out_cap * 2 : 64;
-		m->out = realloc(m->out, m->out_cap * sizeof(*m->out));
-		if (!m->out)
-			abort();
-	}
-	m->out[m->nout] = (struct mix_out){.stamp_ns = e->stamp_ns,
-					   .seq = e->seq,
-					   .source = e->source,
-					   .kind = e->kind,
-					   .mark = e->mark,
-					   .number = UINT64_MAX};
+	m->out = grow(m->out, m->nout, &m->out_cap, sizeof(*m->out));
+	m->out[m->nout] = (struct came){.stamp_ns = e->stamp_ns,
+					.seq = e->seq,
+					.source = e->source,
+					.kind = e->kind,
+					.mark = e->mark,
+					.number = UINT64_MAX};
 	return &m->out[m->nout++];
 }
 
-static void check_order(struct mix *m, const struct mix_out *out)
+static void check_order(struct mix *m, const struct came *out)
 {
 	int step;
 
@@ -132,7 +111,7 @@ static void check_order(struct mix *m, const struct mix_out *out)
 	if (m->announced_ns && out->stamp_ns <= m->announced_ns)
 		mix_oracle__fault(m, "G2: stamp %" PRIu64 " of source %u came after W %" PRIu64,
 				  out->stamp_ns, out->source, m->announced_ns);
-	step = m->ordered ? compare_keys(out, &m->last) : 1;
+	step = m->ordered ? came__compare(out, &m->last) : 1;
 	if (step < 0 ||
 	    (!step && out->kind == WEIR_KIND_RECORD && m->last.kind == WEIR_KIND_RECORD))
 		mix_oracle__fault(m,
@@ -202,7 +181,7 @@ static uint64_t identify(struct mix *m, const struct mix_source *s, const struct
 	return number;
 }
 
-static void check_marks(struct mix *m, const struct truth *t, const struct mix_out *out)
+static void check_marks(struct mix *m, const struct truth *t, const struct came *out)
 {
 	if ((out->mark & WEIR_MARK_LATE) && !t->may_be_late)
 		mix_oracle__fault(m,
@@ -215,7 +194,7 @@ static void check_marks(struct mix *m, const struct truth *t, const struct mix_o
 }
 
 static void check_record(struct mix *m, struct mix_source *s, const struct weir_event *e,
-			 struct mix_out *out)
+			 struct came *out)
 {
 	struct truth t;
 
@@ -237,7 +216,7 @@ static void check_record(struct mix *m, struct mix_source *s, const struct weir_
 	*t.mark = e->mark;
 }
 
-static void check_gap(struct mix *m, const struct weir_event *e, struct mix_out *out)
+static void check_gap(struct mix *m, const struct weir_event *e, struct came *out)
 {
 	struct mix_source *s;
 
@@ -263,7 +242,7 @@ static void check_gap(struct mix *m, const struct weir_event *e, struct mix_out 
 
 void mix_oracle__event(struct mix *m, const struct weir_event *e)
 {
-	struct mix_out *out = keep(m, e);
+	struct came *out = keep(m, e);
 	struct mix_source *s;
 
 	m->calls++;
@@ -426,7 +405,7 @@ static bool in_gap(const struct mix *m, uint32_t source, uint64_t stamp_ns)
 	uint64_t i;
 
 	for (i = 0; i < m->nout; i++) {
-		const struct mix_out *out = &m->out[i];
+		const struct came *out = &m->out[i];
 
 		if (out->kind == WEIR_KIND_GAP && out->source == source &&
 		    (out->gap.cause == WEIR_LOST_HELD || out->gap.cause == WEIR_LOST_LATE) &&
@@ -495,7 +474,7 @@ static void check_sum(struct mix *m, uint32_t index, const struct weir_account *
 				  ring->discarded);
 }
 
-static uint64_t collect(const struct mix *m, uint32_t index, struct mix_out *keys)
+static uint64_t collect(const struct mix *m, uint32_t index, struct came *keys)
 {
 	const struct mix_source *s = &m->sources[index];
 	uint64_t n = 0, i;
@@ -506,10 +485,10 @@ static uint64_t collect(const struct mix *m, uint32_t index, struct mix_out *key
 		if (*t.fate != SIM_FATE_DELIVERED || *t.mark)
 			continue;
 		if (keys)
-			keys[n] = (struct mix_out){.stamp_ns = t.stamp_ns,
-						   .source = index,
-						   .seq = t.order,
-						   .number = i};
+			keys[n] = (struct came){.stamp_ns = t.stamp_ns,
+						.source = index,
+						.seq = t.order,
+						.number = i};
 		n++;
 	}
 	return n;
@@ -519,7 +498,7 @@ static uint64_t collect(const struct mix *m, uint32_t index, struct mix_out *key
 static void check_sorted(struct mix *m)
 {
 	uint64_t total = 0, at = 0, i;
-	struct mix_out *keys;
+	struct came *keys;
 	uint32_t source;
 
 	for (source = 0; source < m->nsources; source++)
@@ -529,9 +508,9 @@ static void check_sorted(struct mix *m)
 		abort();
 	for (source = 0; source < m->nsources; source++)
 		at += collect(m, source, keys + at);
-	qsort(keys, total, sizeof(*keys), compare_keys);
+	qsort(keys, total, sizeof(*keys), came__compare);
 	for (i = 0, at = 0; i < m->nout; i++) {
-		const struct mix_out *out = &m->out[i];
+		const struct came *out = &m->out[i];
 
 		if (out->kind != WEIR_KIND_RECORD || out->mark)
 			continue;

@@ -328,48 +328,17 @@ uint64_t model__watermark(struct model *m)
 	return weir_stream__watermark(m->stream);
 }
 
-void model__feed(struct model *m, const char *records)
+static void put(void *ctx, uint32_t ring, uint64_t stamp_ns)
 {
-	const char *at = records;
-	unsigned long long stamp;
-	unsigned int ring;
-	int used;
-
-	while (sscanf(at, " %llu#%u%n", &stamp, &ring, &used) == 2) {
-		sim__put(model__ring(m, ring), stamp);
-		at += used;
-	}
-	assert_string_equal(at, "");
+	sim__put(model__ring(ctx, ring), stamp_ns);
 }
 
-static void render(FILE *to, const struct oracle_out *out)
+void model__feed(struct model *m, const char *records)
 {
-	if (out->kind == WEIR_KIND_GAP)
-		fprintf(to, "(%" PRIu64 ",%" PRIu64 "]#%d*%" PRIu64, out->gap.from_ns,
-			out->gap.to_ns, (int)out->source, out->gap.lost);
-	else
-		fprintf(to, "%" PRIu64 "#%d", out->stamp_ns, (int)out->source);
-	if (out->mark & WEIR_MARK_LATE)
-		fputc('!', to);
-	if (out->mark & WEIR_MARK_AHEAD)
-		fputc('^', to);
+	came__feed(records, put, m);
 }
 
 void model__expect(struct model *m, const char *events)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-	uint64_t first = m->rendered;
-
-	if (!to)
-		abort();
-	for (; m->rendered < m->oracle.nout; m->rendered++) {
-		if (m->rendered > first)
-			fputc(' ', to);
-		render(to, &m->oracle.out[m->rendered]);
-	}
-	fclose(to);
-	assert_string_equal(text, events);
-	free(text);
+	came__expect(m->oracle.out, m->oracle.nout, &m->rendered, events);
 }

@@ -42,17 +42,6 @@ void oracle__destroy(struct oracle *o)
 	*o = (struct oracle){0};
 }
 
-void *oracle__grow(void *array, uint64_t have, uint64_t *cap, size_t size)
-{
-	if (have < *cap)
-		return array;
-	*cap = *cap ? *cap * 2 : 64;
-	array = realloc(array, *cap * size);
-	if (!array)
-		abort();
-	return array;
-}
-
 void oracle__ring_added(struct oracle *o)
 {
 	struct sim_ring *ring = o->sim->rings[o->nrings];
@@ -65,7 +54,7 @@ void oracle__ring_added(struct oracle *o)
 
 void oracle__skipped(struct oracle *o, uint64_t count)
 {
-	o->skips = oracle__grow(o->skips, o->nskips, &o->skips_cap, sizeof(*o->skips));
+	o->skips = grow(o->skips, o->nskips, &o->skips_cap, sizeof(*o->skips));
 	o->skips[o->nskips++] = (struct oracle_skip){sim__kernel_ns(o->sim), count};
 	o->skipped += count;
 }
@@ -91,23 +80,6 @@ bool oracle__anything_busy(struct oracle *o)
 		    sim_ring__producer(o->sim->rings[i]))
 			return true;
 	return false;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-int oracle__compare_keys(const void *left, const void *right)
-{
-	const struct oracle_out *a = left, *b = right;
-	int by_stamp = compare_u64(a->stamp_ns, b->stamp_ns);
-
-	if (by_stamp)
-		return by_stamp;
-	if (a->source != b->source)
-		return a->source < b->source ? -1 : 1;
-	return compare_u64(a->seq, b->seq);
 }
 
 void oracle__advance_open(struct oracle_ring *r, const struct sim_ring *ring)

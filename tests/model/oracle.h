@@ -10,18 +10,8 @@
 
 #include <weir/stream.h>
 
+#include "came.h"
 #include "sim.h"
-
-/* One event as it came, for scenarios that say what they expect. */
-struct oracle_out {
-	uint64_t stamp_ns;
-	uint64_t seq;
-	uint32_t source;
-	uint32_t len;
-	uint8_t kind;
-	uint8_t mark;
-	struct weir_gap gap;
-};
 
 /* A head that some poll has seen, and the time at which it had looked. */
 struct oracle_snapshot {
@@ -78,10 +68,10 @@ struct oracle {
 	struct oracle_ring *rings;
 	uint32_t nrings;
 
-	struct oracle_out *out;
+	struct came *out;
 	uint64_t nout, out_cap;
 	bool ordered; /* some event came unmarked: `last` is set */
-	struct oracle_out last;
+	struct came last;
 	uint64_t announced_ns;
 
 	enum oracle_call call;

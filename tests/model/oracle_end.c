@@ -48,7 +48,7 @@ static struct weir_gap *held_gaps_of(const struct oracle *o, uint32_t index, uin
 		if (o->out[i].kind != WEIR_KIND_GAP || o->out[i].source != index ||
 		    o->out[i].gap.cause != WEIR_LOST_HELD)
 			continue;
-		gaps = oracle__grow(gaps, *n, &cap, sizeof(*gaps));
+		gaps = grow(gaps, *n, &cap, sizeof(*gaps));
 		gaps[(*n)++] = o->out[i].gap;
 	}
 	return gaps;
@@ -113,7 +113,7 @@ static void check_fates(struct oracle *o, const struct weir_stream *stream, uint
 		ring->discarded + ring->buffer.shared->counters.filtered + r->moved_filtered);
 }
 
-static uint64_t count_unmarked(const struct sim_ring *ring, struct oracle_out *keys)
+static uint64_t count_unmarked(const struct sim_ring *ring, struct came *keys)
 {
 	uint64_t i, n = 0;
 
@@ -123,7 +123,7 @@ static uint64_t count_unmarked(const struct sim_ring *ring, struct oracle_out *k
 		if (rec->fate != SIM_FATE_DELIVERED || rec->mark)
 			continue;
 		if (keys)
-			keys[n] = (struct oracle_out){
+			keys[n] = (struct came){
 				.stamp_ns = rec->stamp_ns, .source = ring->index, .seq = rec->seq};
 		n++;
 	}
@@ -133,7 +133,7 @@ static uint64_t count_unmarked(const struct sim_ring *ring, struct oracle_out *k
 /* O19: the records as they came, those that are flagged apart, equal a plain sort of the log. */
 static void check_sorted(struct oracle *o)
 {
-	struct oracle_out *keys;
+	struct came *keys;
 	uint64_t total = 0, at = 0, i;
 	uint32_t ring;
 
@@ -144,11 +144,11 @@ static void check_sorted(struct oracle *o)
 		abort();
 	for (ring = 0; ring < o->nrings; ring++)
 		at += count_unmarked(o->sim->rings[ring], keys + at);
-	qsort(keys, total, sizeof(*keys), oracle__compare_keys);
+	qsort(keys, total, sizeof(*keys), came__compare);
 	for (i = 0, at = 0; i < o->nout; i++) {
 		if (o->out[i].kind != WEIR_KIND_RECORD || o->out[i].mark)
 			continue;
-		if (at == total || oracle__compare_keys(&keys[at++], &o->out[i])) {
+		if (at == total || came__compare(&keys[at++], &o->out[i])) {
 			oracle__fault(o, "O19: delivery %" PRIu64 " differs from the sort", i);
 			break;
 		}

@@ -13,13 +13,13 @@
 
 #include "oracle_internal.h"
 
-static void check_order(struct oracle *o, const struct oracle_out *out)
+static void check_order(struct oracle *o, const struct came *out)
 {
 	int step;
 
 	if (out->mark & WEIR_MARK_LATE) {
 		if (out->stamp_ns > o->announced_ns &&
-		    (!o->ordered || oracle__compare_keys(out, &o->last) > 0))
+		    (!o->ordered || came__compare(out, &o->last) > 0))
 			oracle__fault(o, "G2: stamp %" PRIu64 " flagged late before W %" PRIu64,
 				      out->stamp_ns, o->announced_ns);
 		return;
@@ -31,7 +31,7 @@ static void check_order(struct oracle *o, const struct oracle_out *out)
 			      "G2: stamp %" PRIu64 " of source %u came after W %" PRIu64
 			      ", not flagged",
 			      out->stamp_ns, out->source, o->announced_ns);
-	step = o->ordered ? oracle__compare_keys(out, &o->last) : 1;
+	step = o->ordered ? came__compare(out, &o->last) : 1;
 	if (step < 0 ||
 	    (step == 0 && out->kind == WEIR_KIND_RECORD && o->last.kind == WEIR_KIND_RECORD))
 		oracle__fault(o,
@@ -267,12 +267,12 @@ static void check_step(struct oracle *o, const struct weir_event *e)
 
 void oracle__event(struct oracle *o, const struct weir_event *e)
 {
-	struct oracle_out out = {.stamp_ns = e->stamp_ns,
-				 .seq = e->seq,
-				 .source = e->source,
-				 .len = e->len,
-				 .kind = e->kind,
-				 .mark = e->mark};
+	struct came out = {.stamp_ns = e->stamp_ns,
+			   .seq = e->seq,
+			   .source = e->source,
+			   .len = e->len,
+			   .kind = e->kind,
+			   .mark = e->mark};
 
 	if (o->blind)
 		return;
@@ -289,7 +289,7 @@ void oracle__event(struct oracle *o, const struct weir_event *e)
 	if (e->kind == WEIR_KIND_GAP && e->len == sizeof(out.gap))
 		out.gap = *(const struct weir_gap *)e->data;
 	check_order(o, &out);
-	o->out = oracle__grow(o->out, o->nout, &o->out_cap, sizeof(*o->out));
+	o->out = grow(o->out, o->nout, &o->out_cap, sizeof(*o->out));
 	o->out[o->nout++] = out;
 }
 

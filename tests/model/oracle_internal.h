@@ -7,14 +7,8 @@
 
 #include "oracle.h"
 
-/* The array with room for one more, which may have moved. */
-void *oracle__grow(void *array, uint64_t have, uint64_t *cap, size_t size);
-
 /* A record is unfinished somewhere: then a flush may time out, and a close can't be complete. */
 bool oracle__anything_busy(struct oracle *oracle);
-
-/* By (stamp, source, seq), for qsort(): G1's order of two struct oracle_out. */
-int oracle__compare_keys(const void *left, const void *right);
 
 /* Published, and neither delivered nor lost. */
 static inline bool is_open(const struct sim_record *rec)

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "came.h"
 #include "rng.h"
 #include "sim.h"
 
@@ -207,18 +208,6 @@ uint64_t sim__reader_clock(void *ctx)
 	return t;
 }
 
-/* Make room for one more of `*have`. These arrays are the test's own: no memory ends the test. */
-static void *room(void *array, uint64_t have, uint64_t *cap, size_t size)
-{
-	if (have < *cap)
-		return array;
-	*cap = *cap ? *cap * 2 : 16;
-	array = realloc(array, *cap * size);
-	if (!array)
-		abort();
-	return array;
-}
-
 struct sim_ring *sim__add_ring(struct sim *sim, int cpu, size_t size, uint64_t position,
 			       uint64_t first_seq)
 {
@@ -236,7 +225,7 @@ struct sim_ring *sim__add_ring(struct sim *sim, int cpu, size_t size, uint64_t p
 	ring->poisoned = position;
 	snprintf(ring->name, sizeof(ring->name), "cpu%d", cpu);
 	ring->buffer.shared->counters.attempts = first_seq;
-	sim->rings = room(sim->rings, sim->nrings, &cap, sizeof(*sim->rings));
+	sim->rings = grow(sim->rings, sim->nrings, &cap, sizeof(*sim->rings));
 	sim->rings_cap = cap;
 	sim->rings[sim->nrings++] = ring;
 	return ring;
@@ -288,7 +277,7 @@ static void step_reserve(struct sim_emit *emit)
 
 	/* Now, or it would overwrite the record that takes the place. */
 	poison_ring(ring);
-	ring->log = room(ring->log, ring->nlog, &ring->log_cap, sizeof(*ring->log));
+	ring->log = grow(ring->log, ring->nlog, &ring->log_cap, sizeof(*ring->log));
 	emit->number = ring->nlog++;
 	r = record_of(emit);
 	*r = (struct sim_record){.len = emit->what.len,
@@ -313,7 +302,7 @@ static void step_count(struct sim_emit *emit)
 
 	r->seq = sim__count(&ring->buffer.shared->counters.attempts);
 	r->counted_ns = sim__kernel_ns(ring->sim);
-	ring->by_seq = room(ring->by_seq, ring->nseq, &ring->seq_cap, sizeof(*ring->by_seq));
+	ring->by_seq = grow(ring->by_seq, ring->nseq, &ring->seq_cap, sizeof(*ring->by_seq));
 	ring->by_seq[ring->nseq++] = emit->number;
 	emit->next = emit->record ? SIM_STAMP : SIM_COUNT_FAILED;
 	if (!emit->record) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "came.h"
 #include "sim_outside.h"
 
 #define PAGE 4096u
@@ -18,24 +19,13 @@
 #define TYPE_SAMPLE	  9u
 #define TYPE_LOST_SAMPLES 13u
 
-static void *room(void *array, uint64_t have, uint64_t *cap, size_t size)
-{
-	if (have < *cap)
-		return array;
-	*cap = *cap ? *cap * 2 : 16;
-	array = realloc(array, *cap * size);
-	if (!array)
-		abort();
-	return array;
-}
-
 /* --- Grace periods --- */
 
 uint64_t sim_grace__enter(struct sim_grace *g)
 {
 	uint64_t cap = g->inside_cap;
 
-	g->inside = room(g->inside, g->ninside, &cap, sizeof(*g->inside));
+	g->inside = grow(g->inside, g->ninside, &cap, sizeof(*g->inside));
 	g->inside_cap = (uint32_t)cap;
 	g->inside[g->ninside++] = ++g->entered;
 	return g->entered;
@@ -365,7 +355,7 @@ static void step_stamp(struct out_emit *emit)
 	struct out_ring *ring = emit->ring;
 	struct out_record *r;
 
-	ring->log = room(ring->log, ring->nlog, &ring->log_cap, sizeof(*ring->log));
+	ring->log = grow(ring->log, ring->nlog, &ring->log_cap, sizeof(*ring->log));
 	emit->number = ring->nlog++;
 	r = record_of(emit);
 	*r = (struct out_record){
@@ -406,7 +396,7 @@ static bool reserve_perf(struct out_emit *emit)
 		return false;
 	emit->size = size;
 	ring->nest++;
-	ring->unpublished = room(ring->unpublished, ring->nunpublished, &ring->unpublished_cap,
+	ring->unpublished = grow(ring->unpublished, ring->nunpublished, &ring->unpublished_cap,
 				 sizeof(*ring->unpublished));
 	ring->unpublished[ring->nunpublished++] = emit->number;
 	return true;

@@ -479,7 +479,7 @@ static void o18_scheduler_latency(void **state)
 	}
 	assert_int_equal(model__poll(m), 5);
 	for (i = 0; i < 5; i++) {
-		const struct oracle_out *out = &m->oracle.out[i];
+		const struct came *out = &m->oracle.out[i];
 		int type = sim_ring__by_seq(model__ring(m, out->source), out->seq)->type;
 
 		if (type == WAKE)

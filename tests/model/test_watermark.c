@@ -139,7 +139,7 @@ static void w3_a_limit_for_each_poll(void **state)
 static void w4_offline_cpu(void **state)
 {
 	struct model *m = model__with_rings(2);
-	const struct oracle_out *gap;
+	const struct came *gap;
 	uint64_t i;
 
 	model__at(m, 1000);
