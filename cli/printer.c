@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *source_name(struct printer *printer, uint32_t source)
+static const char *new_source_name(struct printer *printer, uint32_t source)
 {
 	struct weir_source_info info;
 
@@ -23,9 +23,16 @@ static const char *source_name(struct printer *printer, uint32_t source)
 		printer->source_names = grown;
 		printer->nr_sources = source + 1;
 	}
-	if (!printer->source_names[source] && !weir_stream__source(printer->stream, source, &info))
+	if (!weir_stream__source(printer->stream, source, &info))
 		printer->source_names[source] = info.name;
 	return printer->source_names[source];
+}
+
+static const char *source_name(struct printer *printer, uint32_t source)
+{
+	if (source < printer->nr_sources && printer->source_names[source])
+		return printer->source_names[source];
+	return new_source_name(printer, source);
 }
 
 static struct sink_event make_item(struct printer *printer, const struct weir_event *event)
@@ -53,6 +60,7 @@ static void add_task(struct printer *printer, struct sink_event *item,
 		return;
 	item->comm = decoded->comm;
 	if (!decoded->tid) {
+		memset(idle, 0, WEIR_COMM_LEN);
 		snprintf(idle, WEIR_COMM_LEN, "swapper/%d", item->event->cpu);
 		item->comm = idle;
 		return;

@@ -18,8 +18,10 @@
 
 #define ALIGN8(offset) (((offset) + 7) & ~(size_t)7)
 
-static const char *const raw_names[SYSCALL_ARGS_MAX] = {
-	"arg0", "arg1", "arg2", "arg3", "arg4", "arg5",
+/* A call that is in no table. */
+static const struct syscall_desc unknown_call = {
+	.nargs = SYSCALL_ARGS_MAX,
+	.args = {{"arg0"}, {"arg1"}, {"arg2"}, {"arg3"}, {"arg4"}, {"arg5"}},
 };
 
 struct decoding {
@@ -28,10 +30,8 @@ struct decoding {
 	size_t len;
 	size_t tail; /* <= len: what lies before it has been taken */
 	struct weir_decoded *out;
-	const struct syscall_desc *call; /* NULL: unknown */
-	unsigned int nr_call_args;
-	unsigned int first_call_arg; /* its index in out->args ... */
-	bool has_call_args;	     /* ... where the record has them */
+	const struct syscall_desc *call;
+	bool has_call_args; /* they are out->args */
 };
 
 /*
@@ -116,46 +116,27 @@ static void decode_arg(struct decoding *d, const struct field *field, uint64_t v
 	}
 }
 
-static void decode_raw_arg(struct decoding *d, unsigned int i, uint64_t value)
+static void set_call_arg(struct weir_arg *arg, const struct syscall_arg *known, uint64_t value)
 {
-	struct weir_arg *arg = &d->out->args[d->out->nargs++];
-
-	*arg = (struct weir_arg){.name = raw_names[i], .kind = WEIR_ARG_HEX, .u = value};
-	if (!d->call)
-		return;
-	arg->name = d->call->args[i].name;
-	arg->tag = d->call->args[i].tag;
-	arg->set = d->call->args[i].set;
-}
-
-static void decode_call_args(struct decoding *d, const __u64 raw[SYSCALL_ARGS_MAX])
-{
-	d->has_call_args = true;
-	d->first_call_arg = d->out->nargs;
-	for (unsigned int i = 0; i < d->nr_call_args; i++)
-		decode_raw_arg(d, i, raw[i]);
+	*arg = (struct weir_arg){
+		.name = known->name,
+		.kind = WEIR_ARG_HEX,
+		.tag = known->tag,
+		.set = known->set,
+		.u = value,
+	};
 }
 
 /* At a call's entry the argument is there already, as an address; at its exit it is not. */
 static struct weir_arg *blob_arg(struct decoding *d, unsigned int i)
 {
+	struct weir_arg *arg = &d->out->args[i];
+
 	if (d->has_call_args)
-		return &d->out->args[d->first_call_arg + i];
-	decode_raw_arg(d, i, 0);
-	return &d->out->args[d->out->nargs - 1];
-}
-
-static int set_timespec(struct weir_arg *arg, const char *bytes, size_t len)
-{
-	int64_t time[2];
-
-	if (len != sizeof(time))
-		return -EBADMSG;
-	memcpy(time, bytes, sizeof(time));
-	arg->kind = WEIR_ARG_TIMESPEC;
-	arg->i = time[0];
-	arg->u = (uint64_t)time[1];
-	return 0;
+		return arg;
+	arg = &d->out->args[d->out->nargs++];
+	set_call_arg(arg, &d->call->args[i], 0);
+	return arg;
 }
 
 static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const char *bytes)
@@ -172,8 +153,6 @@ static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const ch
 		arg->flags |= WEIR_ARG_UNREAD;
 		return blob->len ? -EBADMSG : 0;
 	}
-	if (blob->kind == WEIR_BLOB_TIMESPEC)
-		return set_timespec(arg, bytes, blob->len);
 	if (blob->kind < WEIR_BLOB_STR || blob->kind > WEIR_BLOB_SOCKADDR)
 		return -EBADMSG;
 	arg->kind = kinds[blob->kind];
@@ -192,7 +171,7 @@ static int decode_blob(struct decoding *d, unsigned int *seen)
 	if (!bytes)
 		return -EBADMSG;
 	memcpy(&blob, bytes, sizeof(blob));
-	if (blob.arg >= d->nr_call_args || (*seen & (1u << blob.arg)))
+	if (blob.arg >= d->call->nargs || (*seen & (1u << blob.arg)))
 		return -EBADMSG;
 	*seen |= 1u << blob.arg;
 	bytes = take(d, blob.len);
@@ -250,48 +229,6 @@ static int decode_fields(struct decoding *d)
 	return 0;
 }
 
-/* What both halves of a call begin with. */
-static int decode_call(struct decoding *d, const struct weir_task_id *id, uint32_t nr,
-		       unsigned int abi)
-{
-	if (syscalls__numbering(abi) == SYSCALL_NO_NUMBERING)
-		return -EBADMSG;
-	d->out->pid = id->pid;
-	d->out->tid = id->tid;
-	d->out->nr = (int32_t)nr;
-	d->out->abi = syscalls__abi_name(abi);
-	d->call = syscalls__find(abi, nr);
-	d->out->syscall = d->call ? d->call->name : NULL;
-	d->nr_call_args = d->call ? d->call->nargs : SYSCALL_ARGS_MAX;
-	return 0;
-}
-
-static int decode_enter(struct decoding *d)
-{
-	struct weir_sys_enter enter;
-	int err;
-
-	memcpy(&enter, d->payload, sizeof(enter));
-	err = decode_call(d, &enter.id, enter.nr, enter.abi);
-	if (err)
-		return err;
-	decode_call_args(d, enter.args);
-	return enter.blobs ? decode_blobs(d, enter.blobs) : 0;
-}
-
-static int decode_exit(struct decoding *d)
-{
-	struct weir_sys_exit exit;
-	int err;
-
-	memcpy(&exit, d->payload, sizeof(exit));
-	err = decode_call(d, &exit.id, exit.nr, exit.abi);
-	if (err)
-		return err;
-	push(d, "ret", WEIR_ARG_INT)->i = exit.ret;
-	return exit.blobs ? decode_blobs(d, exit.blobs) : 0;
-}
-
 static void begin(struct weir_decoded *out, const struct record_desc *desc)
 {
 	out->name = desc->event;
@@ -306,30 +243,118 @@ static void begin(struct weir_decoded *out, const struct record_desc *desc)
 	out->has_args = true;
 	out->has_ret = false;
 	out->ret = 0;
+	out->shape = 0;
 	out->is_raw = false;
+}
+
+/* The numbers of shapes: by ABI and number of the call, and by what is there of it. */
+#define SHAPE_EXIT  1u
+#define SHAPE_WHOLE 2u
+
+static uint32_t shape_of_enter(unsigned int abi, uint32_t nr)
+{
+	return (abi * SYSCALL_NR_MAX + nr + 1) << 2;
+}
+
+/* What both halves of a call begin with. NULL: there is no such ABI. */
+static const struct syscall_desc *decode_call(struct weir_decoded *out,
+					      const struct weir_task_id *id, uint32_t nr,
+					      unsigned int abi)
+{
+	enum syscall_numbering numbering = syscalls__numbering(abi);
+	const struct syscall_desc *known = syscalls__find_in(numbering, nr);
+
+	out->pid = id->pid;
+	out->tid = id->tid;
+	out->nr = (int32_t)nr;
+	out->abi = syscalls__abi_name(abi);
+	if (!known)
+		return numbering == SYSCALL_NO_NUMBERING ? NULL : &unknown_call;
+	out->syscall = known->name;
+	out->shape = shape_of_enter(abi, nr);
+	return known;
+}
+
+static int decode_call_blobs(const struct weir_event *event, const struct record_desc *desc,
+			     const struct syscall_desc *call, unsigned int count,
+			     struct weir_decoded *out)
+{
+	struct decoding d = {
+		.payload = event->data,
+		.len = event->len,
+		.tail = desc->len,
+		.out = out,
+		.call = call,
+		.has_call_args = event->type == WEIR_T_SYS_ENTER,
+	};
+
+	return decode_blobs(&d, count);
+}
+
+static int decode_enter(const struct weir_event *event, const struct record_desc *desc,
+			struct weir_decoded *out)
+{
+	const struct syscall_desc *call;
+	struct weir_sys_enter enter;
+
+	memcpy(&enter, event->data, sizeof(enter));
+	call = decode_call(out, &enter.id, enter.nr, enter.abi);
+	if (!call)
+		return -EBADMSG;
+	for (unsigned int i = 0; i < call->nargs; i++)
+		set_call_arg(&out->args[i], &call->args[i], enter.args[i]);
+	out->nargs = call->nargs;
+	return enter.blobs ? decode_call_blobs(event, desc, call, enter.blobs, out) : 0;
+}
+
+static int decode_exit(const struct weir_event *event, const struct record_desc *desc,
+		       struct weir_decoded *out)
+{
+	const struct syscall_desc *call;
+	struct weir_sys_exit exit;
+
+	memcpy(&exit, event->data, sizeof(exit));
+	call = decode_call(out, &exit.id, exit.nr, exit.abi);
+	if (!call)
+		return -EBADMSG;
+	out->args[0] = (struct weir_arg){.name = "ret", .kind = WEIR_ARG_INT, .i = exit.ret};
+	out->nargs = 1;
+	if (out->shape)
+		out->shape |= SHAPE_EXIT;
+	if (!exit.blobs)
+		return 0;
+	out->shape = 0; /* which strings there are is not the same each time */
+	return decode_call_blobs(event, desc, call, exit.blobs, out);
+}
+
+static int decode_other(const struct weir_event *event, const struct record_desc *desc,
+			struct weir_decoded *out)
+{
+	struct decoding d = {
+		.desc = desc,
+		.payload = event->data,
+		.len = event->len,
+		.tail = desc->len,
+		.out = out,
+	};
+
+	return decode_fields(&d);
 }
 
 int probes__decode(const struct weir_event *event, struct weir_decoded *out)
 {
 	const struct record_desc *desc = fields__find(event->type);
-	struct decoding d = {
-		.desc = desc,
-		.payload = event->data,
-		.len = event->len,
-		.out = out,
-	};
 
 	if (event->kind != WEIR_KIND_RECORD || !desc || event->len < desc->len)
 		return -EBADMSG;
 	begin(out, desc);
-	d.tail = desc->len;
 	switch (event->type) {
 	case WEIR_T_SYS_ENTER:
-		return decode_enter(&d);
+		return decode_enter(event, desc, out);
 	case WEIR_T_SYS_EXIT:
-		return decode_exit(&d);
+		return decode_exit(event, desc, out);
 	default:
-		return decode_fields(&d);
+		return decode_other(event, desc, out);
 	}
 }
 
@@ -393,5 +418,7 @@ int probes__decode_call(const struct weir_call *call, struct weir_decoded *out)
 	int err = call->enter ? decode_whole(call, out) : decode_exit_alone(call->exit, out);
 
 	out->name = "syscall";
+	if (!err && out->shape)
+		out->shape |= SHAPE_WHOLE;
 	return err;
 }

@@ -8,11 +8,13 @@
  * stand for nothing else. Stamps are strings of digits: they pass 2^53, where JSON readers round.
  * Must not know: where events come from, what the descriptor is.
  *
- * A line is made in the buffer itself. Nothing is allocated, no format string is read: a million of
- * them have to fit into a second.
+ * A line is made in the buffer itself, through a pointer: a million of them have to fit into a second.
+ * The put_...() return how far they came, and leave room behind that for the rest of a line, but for
+ * its strings: whatever may be long makes room for itself and for the rest anew.
  */
 #include "sinks/flags.h"
 #include "sinks/json.h"
+#include "sinks/kept.h"
 #include "sinks/out.h"
 #include "sinks/put.h"
 #include "sinks/sockaddr.h"
@@ -23,42 +25,66 @@
 #include <errno.h>
 #include <time.h>
 
-#define STRING_STEP 512	 /* bytes of a string for which room is made at a time */
-#define ESCAPE_MAX  6	 /* what one byte can become: \\xNN is 5, \u00NN 6 */
-#define FIXED_MAX   1024 /* what a line has besides strings and arguments */
+#define NSEC_PER_SEC 1000000000ull
+#define STRING_STEP  448  /* bytes of a string for which there is room at a time */
+#define ESCAPE_MAX   6	  /* what one byte can become: \\xNN is 5, \u00NN 6 */
+#define FIXED_MAX    1024 /* what stands between two strings */
+#define LINE_ROOM    (FIXED_MAX + (STRING_STEP + 3) * ESCAPE_MAX + 2)
+_Static_assert(LINE_ROOM <= OUT_ROOM_MAX, "what is there in any case");
 
-/*
- * The text of a second, "2025-09-09T10:05:45.". Events come in order, so it is made once a second
- * and not once a line.
- */
-static char *put_second(char *p, int64_t sec)
+static char *line_begin(struct out *out)
 {
-	static __thread int64_t cached_sec = INT64_MIN;
-	static __thread char cached[20];
+	return out__room(out, LINE_ROOM);
+}
 
-	if (sec != cached_sec) {
-		time_t when = sec;
-		char *at = cached;
-		struct tm tm;
+static char *line_more(struct out *out, char *p)
+{
+	out__used(out, p);
+	return line_begin(out);
+}
 
-		gmtime_r(&when, &tm);
-		at = put_2(at, (uint32_t)(tm.tm_year + 1900) / 100);
-		at = put_2(at, (uint32_t)(tm.tm_year + 1900) % 100);
-		*at++ = '-';
-		at = put_2(at, (uint32_t)tm.tm_mon + 1);
-		*at++ = '-';
-		at = put_2(at, (uint32_t)tm.tm_mday);
-		*at++ = 'T';
-		at = put_2(at, (uint32_t)tm.tm_hour);
-		*at++ = ':';
-		at = put_2(at, (uint32_t)tm.tm_min);
-		*at++ = ':';
-		at = put_2(at, (uint32_t)tm.tm_sec);
-		*at = '.';
-		cached_sec = sec;
+/* The part of a time that stays for a second. Events come in order, so it is not made for each line. */
+struct second {
+	int64_t sec;
+	uint32_t len;
+	char text[PUT_STEPS(32)];
+};
+
+static char *put_stamp_digits(char *p, uint64_t stamp_ns)
+{
+	static __thread struct second kept = {1, 1, "1"};
+	int64_t sec = (int64_t)(stamp_ns / NSEC_PER_SEC);
+	uint32_t part = (uint32_t)(stamp_ns % NSEC_PER_SEC);
+
+	if (!sec)
+		return put_u64(p, part);
+	if (kept.sec != sec) {
+		kept.sec = sec;
+		kept.len = (uint32_t)(put_u64(kept.text, (uint64_t)sec) - kept.text);
 	}
-	memcpy(p, cached, sizeof(cached));
-	return p + sizeof(cached);
+	return put_9(put_steps(p, kept.text, kept.len), part);
+}
+
+/* 2025-09-09T10:05:45. */
+static __attribute__((cold)) void make_second(struct second *kept, int64_t sec)
+{
+	time_t when = sec;
+	struct tm tm;
+
+	gmtime_r(&when, &tm);
+	kept->sec = sec;
+	kept->len = (uint32_t)strftime(kept->text, sizeof(kept->text), "%Y-%m-%dT%H:%M:%S.", &tm);
+}
+
+static char *put_time(char *p, int64_t wall_ns)
+{
+	static __thread struct second kept = {0, 20, "1970-01-01T00:00:00."};
+	uint32_t part;
+	int64_t sec = wall_sec(wall_ns, &part);
+
+	if (kept.sec != sec)
+		make_second(&kept, sec);
+	return put_9(put_steps(p, kept.text, kept.len), part);
 }
 
 /* Bytes of the UTF-8 sequence at s, which has `left` bytes and begins with 0x80 or above; 0: none. */
@@ -151,331 +177,328 @@ static char *put_step(char *p, const uint8_t *s, size_t left, size_t *used)
 	return p;
 }
 
-void json__string(struct out *out, const char *bytes, size_t len)
+static char *put_string(struct out *out, char *p, const char *bytes, size_t len)
 {
 	const uint8_t *s = (const uint8_t *)bytes;
-	char *p = out__room(out, (STRING_STEP + 3) * ESCAPE_MAX + 2);
 	size_t used;
 
 	*p++ = '"';
-	while (len) {
-		p = put_step(p, s, len, &used);
+	do {
+		p = line_more(out, put_step(p, s, len, &used));
 		s += used;
 		len -= used;
-		if (len) {
-			out__used(out, p);
-			p = out__room(out, (STRING_STEP + 3) * ESCAPE_MAX + 2);
-		}
-	}
+	} while (len);
 	*p++ = '"';
-	out__used(out, p);
+	return p;
 }
 
-/* ,"key":"..." */
-static void string_member(struct out *out, const char *key, const char *bytes, size_t len)
+static char *put_name(struct out *out, char *p, const char *name)
 {
-	out__str(out, key);
-	json__string(out, bytes, len);
+	return put_string(out, p, name, strlen(name));
 }
 
-static void strings(struct out *out, const char *bytes, size_t len)
+void json__string(struct out *out, const char *bytes, size_t len)
 {
-	out__char(out, '[');
+	out__used(out, put_string(out, line_begin(out), bytes, len));
+}
+
+static char *put_strings(struct out *out, char *p, const char *bytes, size_t len)
+{
+	*p++ = '[';
 	while (len) {
 		size_t one = strnlen(bytes, len);
 		size_t whole = one < len ? one + 1 : one; /* a cut one has lost its NUL */
 
-		json__string(out, bytes, one);
+		p = put_string(out, p, bytes, one);
 		bytes += whole;
 		len -= whole;
 		if (len)
-			out__char(out, ',');
+			*p++ = ',';
 	}
-	out__char(out, ']');
+	*p++ = ']';
+	return p;
 }
 
-static void raw_bytes(struct out *out, const char *bytes, size_t len)
+static char *put_bytes(struct out *out, char *p, const void *bytes, size_t len)
 {
-	size_t i;
+	const uint8_t *s = bytes;
 
-	out__str(out, "\"0x");
-	for (i = 0; i < len; i++)
-		out__used(out, put_byte(out__room(out, 2), (uint8_t)bytes[i]));
-	out__char(out, '"');
-}
-
-static void ip_members(struct out *out, const struct sockaddr_parts *parts)
-{
-	string_member(out, ",\"addr\":", parts->addr, strlen(parts->addr));
-	out__str(out, ",\"port\":");
-	out__u64(out, parts->port);
-	if (parts->scope) {
-		out__str(out, ",\"scope\":");
-		out__u64(out, parts->scope);
+	for (size_t i = 0; i < len; i++) {
+		if (i % STRING_STEP == 0)
+			p = line_more(out, p);
+		p = put_byte(p, s[i]);
 	}
+	return line_more(out, p);
 }
 
-static void netlink_members(struct out *out, const struct sockaddr_parts *parts)
+static char *put_raw(struct out *out, char *p, const char *bytes, size_t len)
 {
-	out__str(out, ",\"port\":");
-	out__u64(out, parts->port);
-	out__str(out, ",\"groups\":\"");
-	out__hex(out, parts->groups);
-	out__char(out, '"');
+	return PUT(put_bytes(out, PUT(p, "\"0x"), bytes, len), "\"");
 }
 
-static void address(struct out *out, const char *bytes, size_t len)
+static char *put_ip(struct out *out, char *p, const struct sockaddr_parts *parts)
+{
+	p = put_name(out, PUT(p, ",\"addr\":"), parts->addr);
+	p = put_u64(PUT(p, ",\"port\":"), parts->port);
+	return parts->scope ? put_u64(PUT(p, ",\"scope\":"), parts->scope) : p;
+}
+
+static char *put_netlink(char *p, const struct sockaddr_parts *parts)
+{
+	p = put_u64(PUT(p, ",\"port\":"), parts->port);
+	p = put_hex(PUT(p, ",\"groups\":\""), parts->groups);
+	return PUT(p, "\"");
+}
+
+static char *put_address(struct out *out, char *p, const char *bytes, size_t len)
 {
 	struct sockaddr_parts parts;
 
 	sockaddr__parts(bytes, len, &parts);
-	if (!parts.family[0]) {
-		out__str(out, "{\"raw\":");
-		raw_bytes(out, bytes, len);
-		out__char(out, '}');
-		return;
-	}
-	string_member(out, "{\"family\":", parts.family, strlen(parts.family));
+	if (!parts.family[0])
+		return PUT(put_raw(out, PUT(p, "{\"raw\":"), bytes, len), "}");
+	p = put_name(out, PUT(p, "{\"family\":"), parts.family);
 	switch (parts.form) {
 	case SOCKADDR_IP:
-		ip_members(out, &parts);
+		p = put_ip(out, p, &parts);
 		break;
 	case SOCKADDR_PATH:
-		string_member(out, ",\"path\":", parts.bytes, parts.len);
+		p = put_string(out, PUT(p, ",\"path\":"), parts.bytes, parts.len);
 		break;
 	case SOCKADDR_ABSTRACT:
-		string_member(out, ",\"abstract\":", parts.bytes, parts.len);
+		p = put_string(out, PUT(p, ",\"abstract\":"), parts.bytes, parts.len);
 		break;
 	case SOCKADDR_UNNAMED:
 		break;
 	case SOCKADDR_NETLINK:
-		netlink_members(out, &parts);
+		p = put_netlink(p, &parts);
 		break;
 	case SOCKADDR_RAW:
-		out__str(out, ",\"raw\":");
-		raw_bytes(out, parts.bytes, parts.len);
+		p = put_raw(out, PUT(p, ",\"raw\":"), parts.bytes, parts.len);
 		break;
 	}
-	out__char(out, '}');
+	return PUT(p, "}");
 }
 
-static void hex_string(struct out *out, uint64_t value)
+static char *put_hex_string(char *p, uint64_t value)
 {
-	char *p = out__room(out, PUT_HEX_MAX + 2);
-
 	*p++ = '"';
 	p = put_hex(p, value);
 	*p++ = '"';
-	out__used(out, p);
+	return p;
 }
 
 /* The address of what could not be read. Nobody reads at 0, so that means: not even that is known. */
-static void unread(struct out *out, uint64_t address)
+static char *put_unread(char *p, uint64_t address)
 {
-	if (address)
-		hex_string(out, address);
-	else
-		out__str(out, "null");
+	return address ? put_hex_string(p, address) : PUT(p, "null");
 }
 
-static void value(struct out *out, const struct weir_arg *arg)
+static char *put_value(struct out *out, char *p, const struct weir_arg *arg)
 {
-	if (arg->flags & WEIR_ARG_UNREAD) {
-		unread(out, arg->u);
-		return;
-	}
+	if (arg->flags & WEIR_ARG_UNREAD)
+		return put_unread(p, arg->u);
 	switch (arg->kind) {
 	case WEIR_ARG_UINT:
-		out__u64(out, arg->u);
-		break;
+		return put_u64(p, arg->u);
 	case WEIR_ARG_INT:
-		out__i64(out, arg->i);
-		break;
+		return put_i64(p, arg->i);
 	case WEIR_ARG_HEX:
-		hex_string(out, arg->u);
-		break;
+		return put_hex_string(p, arg->u);
 	case WEIR_ARG_BOOL:
-		out__str(out, arg->u ? "true" : "false");
-		break;
-	case WEIR_ARG_TIMESPEC:
-		out__str(out, "{\"tv_sec\":");
-		out__i64(out, arg->i);
-		out__str(out, ",\"tv_nsec\":");
-		out__i64(out, (int64_t)arg->u);
-		out__char(out, '}');
-		break;
+		return arg->u ? PUT(p, "true") : PUT(p, "false");
 	case WEIR_ARG_WORD:
-		json__string(out, arg->bytes, strlen(arg->bytes));
-		break;
+		return put_name(out, p, arg->bytes);
 	case WEIR_ARG_STR:
-		json__string(out, arg->bytes, arg->len);
-		break;
+		return put_string(out, p, arg->bytes, arg->len);
 	case WEIR_ARG_STRV:
-		strings(out, arg->bytes, arg->len);
-		break;
+		return put_strings(out, p, arg->bytes, arg->len);
 	case WEIR_ARG_SOCKADDR:
-		address(out, arg->bytes, arg->len);
-		break;
+		return put_address(out, p, arg->bytes, arg->len);
 	}
+	return p;
 }
 
-static void name(struct out *out, const char *name)
+/* The names of the arguments that have `flag`, as ,"key":[...]. */
+static char *put_flagged(struct out *out, char *p, const struct weir_decoded *d, uint32_t flag,
+			 const char *key)
 {
-	json__string(out, name, strlen(name));
-}
+	const char *before = "[";
 
-/* The names of the arguments that have `flag`, as ,"key":[...]; nothing when there is none. */
-static void flagged(struct out *out, const struct weir_decoded *d, uint32_t flag, const char *key)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < d->nargs; i++) {
+	p = stpcpy(p, key);
+	for (uint32_t i = 0; i < d->nargs; i++) {
 		if (!(d->args[i].flags & flag))
 			continue;
-		out__str(out, n++ ? "," : key);
-		name(out, d->args[i].name);
+		p = put_name(out, stpcpy(p, before), d->args[i].name);
+		before = ",";
 	}
-	if (n)
-		out__char(out, ']');
+	return PUT(p, "]");
 }
 
-static void args(struct out *out, const struct weir_decoded *d)
+/* Of a call: ,"event":"sys_enter","syscall":"read","nr":0 and, of each argument, "fd": */
+static bool make_shape(struct kept_shape *kept, const struct weir_decoded *d)
 {
-	uint32_t i, any = 0;
+	bool fits = kept__print(kept->name, sizeof(kept->name), &kept->name_len,
+				",\"event\":\"%s\",\"syscall\":\"%s\",\"nr\":%d%s%s%s", d->name,
+				d->syscall, d->nr, d->abi ? ",\"abi\":\"" : "",
+				d->abi ? d->abi : "", d->abi ? "\"" : "");
 
-	out__str(out, ",\"args\":{");
-	for (i = 0; i < d->nargs; i++) {
-		if (i)
-			out__char(out, ',');
-		name(out, d->args[i].name);
-		out__char(out, ':');
-		value(out, &d->args[i]);
+	for (uint32_t i = 0; fits && i < d->nargs; i++)
+		fits = kept__print(kept->key[i], sizeof(kept->key[i]), &kept->key_len[i],
+				   "%s\"%s\":", i ? "," : "", d->args[i].name);
+	return fits;
+}
+
+static const struct kept_shape *shape_of(const struct weir_decoded *d)
+{
+	static __thread struct kept_shape kept[KEPT_SHAPES];
+
+	return d->shape ? kept_shape__find(kept, d, make_shape) : NULL;
+}
+
+static char *put_key(struct out *out, char *p, const char *name, uint32_t i)
+{
+	if (i)
+		*p++ = ',';
+	return PUT(put_name(out, p, name), ":");
+}
+
+static char *put_args(struct out *out, char *p, const struct weir_decoded *d,
+		      const struct kept_shape *shape)
+{
+	uint32_t any = 0;
+
+	p = PUT(p, ",\"args\":{");
+	for (uint32_t i = 0; i < d->nargs; i++) {
+		p = shape ? kept_shape__put_key(p, shape, i) : put_key(out, p, d->args[i].name, i);
+		p = put_value(out, p, &d->args[i]);
 		any |= d->args[i].flags;
 	}
-	out__char(out, '}');
+	p = PUT(p, "}");
 	if (any & WEIR_ARG_UNREAD)
-		flagged(out, d, WEIR_ARG_UNREAD, ",\"unread\":[");
+		p = put_flagged(out, p, d, WEIR_ARG_UNREAD, ",\"unread\":");
 	if (any & WEIR_ARG_CUT)
-		flagged(out, d, WEIR_ARG_CUT, ",\"cut\":[");
+		p = put_flagged(out, p, d, WEIR_ARG_CUT, ",\"cut\":");
+	return p;
 }
 
-static char *put_head(char *p, uint64_t stamp_ns, int64_t wall_ns)
+static char *put_when(char *p, uint64_t stamp_ns, int64_t wall_ns)
 {
-	uint32_t ns;
-	int64_t sec = wall_sec(wall_ns, &ns);
-
-	p = PUT(p, "{\"ts\":\"");
-	p = put_u64(p, stamp_ns);
-	p = PUT(p, "\",\"time\":\"");
-	p = put_second(p, sec);
-	p = put_9(p, ns);
+	p = put_stamp_digits(PUT(p, "{\"ts\":\""), stamp_ns);
+	p = put_time(PUT(p, "\",\"time\":\""), wall_ns);
 	return PUT(p, "Z\"");
 }
 
 /* What every line of a source begins with: when, and on which CPU. */
-static void head(struct out *out, const struct sink_event *se)
+static char *put_head(char *p, const struct sink_event *se)
 {
-	char *p = put_head(out__room(out, FIXED_MAX), se->event->stamp_ns, se->wall_ns);
-
-	if (se->event->cpu >= 0) {
-		p = PUT(p, ",\"cpu\":");
-		p = put_u64(p, (uint64_t)se->event->cpu);
-	}
-	out__used(out, p);
+	p = put_when(p, se->event->stamp_ns, se->wall_ns);
+	if (se->event->cpu < 0)
+		return p;
+	return put_u64(PUT(p, ",\"cpu\":"), (uint64_t)se->event->cpu);
 }
 
-static void source(struct out *out, const struct sink_event *se)
+static char *put_source(struct out *out, char *p, const struct sink_event *se)
 {
-	if (se->source)
-		string_member(out, ",\"source\":", se->source, strlen(se->source));
+	return se->source ? put_name(out, PUT(p, ",\"source\":"), se->source) : p;
 }
 
-static void task(struct out *out, const struct sink_event *se)
+static char *put_ids(char *p, const struct weir_decoded *d)
 {
-	char *p = out__room(out, FIXED_MAX);
-
-	p = PUT(p, ",\"pid\":");
-	p = put_u64(p, se->decoded->pid);
-	p = PUT(p, ",\"tid\":");
-	p = put_u64(p, se->decoded->tid);
-	out__used(out, p);
-	if (se->comm)
-		string_member(out, ",\"comm\":", se->comm, strnlen(se->comm, 16));
+	p = put_u64(PUT(p, ",\"pid\":"), d->pid);
+	return put_u64(PUT(p, ",\"tid\":"), d->tid);
 }
 
-static void syscall_members(struct out *out, const struct weir_decoded *d)
+static __attribute__((cold)) char *put_new_task(char *p, const struct sink_event *se)
 {
-	out__str(out, ",\"syscall\":");
-	if (d->syscall) {
-		name(out, d->syscall);
-	} else {
-		out__str(out, "\"sys_");
-		out__i64(out, d->nr);
-		out__char(out, '"');
-	}
-	out__str(out, ",\"nr\":");
-	out__i64(out, d->nr);
-	if (d->abi)
-		string_member(out, ",\"abi\":", d->abi, strlen(d->abi));
+	const uint8_t *comm = (const uint8_t *)se->comm;
+	size_t used;
+
+	p = PUT(put_ids(p, se->decoded), ",\"comm\":\"");
+	p = put_step(p, comm, strnlen(se->comm, WEIR_COMM_LEN), &used);
+	return PUT(p, "\"");
 }
 
-static void container(struct out *out, const struct sink_event *se)
+static char *put_task(char *p, const struct sink_event *se)
 {
-	if (se->container)
-		string_member(out, ",\"container\":", se->container, strlen(se->container));
+	static __thread struct kept_task tasks[KEPT_TASKS];
+	uint64_t numbers = (uint64_t)se->decoded->pid << 32 | se->decoded->tid;
+	struct kept_task *kept = &tasks[se->decoded->tid % KEPT_TASKS];
+
+	if (!se->comm)
+		return put_ids(p, se->decoded);
+	if (!kept_task__is(kept, se->comm, numbers))
+		kept_task__set(kept, se->comm, numbers, put_new_task(kept->text, se));
+	return kept_task__put(p, kept);
+}
+
+static char *put_call_names(struct out *out, char *p, const struct weir_decoded *d)
+{
+	p = PUT(p, ",\"syscall\":");
+	if (d->syscall)
+		p = put_name(out, p, d->syscall);
+	else
+		p = PUT(put_i64(PUT(p, "\"sys_"), d->nr), "\"");
+	p = put_i64(PUT(p, ",\"nr\":"), d->nr);
+	return d->abi ? put_name(out, PUT(p, ",\"abi\":"), d->abi) : p;
+}
+
+static char *put_names(struct out *out, char *p, const struct weir_decoded *d,
+		       const struct kept_shape *shape)
+{
+	if (shape)
+		return kept_shape__put_name(p, shape);
+	p = put_name(out, PUT(p, ",\"event\":"), d->name);
+	return d->group == WEIR_GROUP_SYS ? put_call_names(out, p, d) : p;
+}
+
+static char *put_container(struct out *out, char *p, const struct sink_event *se)
+{
+	return se->container ? put_name(out, PUT(p, ",\"container\":"), se->container) : p;
+}
+
+static char *put_seq(char *p, uint64_t seq)
+{
+	return put_u64(PUT(p, ",\"seq\":"), seq);
 }
 
 /* Bytes of which nothing is known. */
-static void raw_members(struct out *out, const struct weir_decoded *d)
+static char *put_unknown(struct out *out, char *p, const struct weir_decoded *d)
 {
-	const uint8_t *bytes = d->raw;
-	uint32_t i;
-
-	out__str(out, ",\"len\":");
-	out__u64(out, d->raw_len);
-	out__str(out, ",\"hex\":\"");
-	for (i = 0; i < d->raw_len; i++)
-		out__used(out, put_byte(out__room(out, 2), bytes[i]));
-	out__char(out, '"');
+	p = put_u64(PUT(p, ",\"len\":"), d->raw_len);
+	return PUT(put_bytes(out, PUT(p, ",\"hex\":\""), d->raw, d->raw_len), "\"");
 }
 
 /* The name of what a call failed with. */
-static void error(struct out *out, int64_t ret)
+static char *put_error(struct out *out, char *p, int64_t ret)
 {
-	const char *text = ret < 0 && ret >= -ERRNO_MAX ? flags__errno_name((int)-ret) : NULL;
+	const char *name = ret < 0 && ret >= -ERRNO_MAX ? flags__errno_name((int)-ret) : NULL;
 
-	if (text)
-		string_member(out, ",\"error\":", text, strlen(text));
+	return name ? put_name(out, PUT(p, ",\"error\":"), name) : p;
 }
 
-static void record(struct out *out, const struct sink_event *se)
+static char *put_record(struct out *out, char *p, const struct sink_event *se)
 {
 	const struct weir_decoded *d = se->decoded;
-	char *p;
+	const struct kept_shape *shape = shape_of(d);
 
-	head(out, se);
+	p = put_head(p, se);
 	if (!d->is_raw)
-		task(out, se);
-	string_member(out, ",\"event\":", d->name, strlen(d->name));
-	if (d->group == WEIR_GROUP_SYS)
-		syscall_members(out, d);
-	source(out, se);
-	p = PUT(out__room(out, FIXED_MAX), ",\"seq\":");
-	out__used(out, put_u64(p, se->event->seq));
-	if (d->is_raw) {
-		raw_members(out, d);
-		return;
-	}
-	args(out, d);
+		p = put_task(p, se);
+	p = put_names(out, p, d, shape);
+	p = put_seq(put_source(out, p, se), se->event->seq);
+	if (d->is_raw)
+		return put_unknown(out, p, d);
+	p = put_args(out, p, d, shape);
 	if (se->event->type == WEIR_T_SYS_EXIT && d->nargs)
-		error(out, d->args[0].i);
-	container(out, se);
+		p = put_error(out, p, d->args[0].i);
+	return put_container(out, p, se);
 }
 
 static char *put_stamp(char *p, uint64_t stamp_ns)
 {
 	*p++ = '"';
-	p = put_u64(p, stamp_ns);
+	p = put_stamp_digits(p, stamp_ns);
 	*p++ = '"';
 	return p;
 }
@@ -489,157 +512,128 @@ static bool has_seq(const struct weir_event *event, const struct weir_gap *gap)
 	       gap->cause == WEIR_LOST_HELD || gap->cause == WEIR_LOST_BROKEN;
 }
 
-static void gap(struct out *out, const struct sink_event *se, const struct weir_gap *gap)
+static char *put_gap(struct out *out, char *p, const struct sink_event *se,
+		     const struct weir_gap *gap)
 {
-	char *p;
-
-	head(out, se);
-	out__str(out, ",\"event\":\"gap\"");
-	source(out, se);
-	p = out__room(out, FIXED_MAX);
+	p = PUT(put_head(p, se), ",\"event\":\"gap\"");
+	p = put_source(out, p, se);
 	if (has_seq(se->event, gap)) {
-		p = put_u64(PUT(p, ",\"seq\":"), se->event->seq);
+		p = put_seq(p, se->event->seq);
 		p = put_u64(PUT(p, ",\"seq_end\":"),
 			    gap->seq_end ? gap->seq_end : se->event->seq + gap->lost);
 	}
 	p = put_stamp(PUT(p, ",\"from\":"), gap->from_ns);
 	p = put_stamp(PUT(p, ",\"to\":"), gap->to_ns);
 	p = PUT(p, ",\"lost\":");
-	if (gap->bound == WEIR_BOUND_UNKNOWN)
-		p = PUT(p, "null");
-	else
-		p = put_u64(p, gap->lost);
+	p = gap->bound == WEIR_BOUND_UNKNOWN ? PUT(p, "null") : put_u64(p, gap->lost);
 	if (gap->bound == WEIR_BOUND_AT_MOST)
 		p = PUT(p, ",\"bound\":\"at_most\"");
-	out__used(out, p);
-	out__str(out, ",\"cause\":");
-	name(out, weir_cause__name(gap->cause));
+	return put_name(out, PUT(p, ",\"cause\":"), weir_cause__name(gap->cause));
 }
 
-static void clock_step(struct out *out, const struct sink_event *se,
-		       const struct weir_clock_step *step)
+static char *put_clock_step(char *p, const struct sink_event *se,
+			    const struct weir_clock_step *step)
 {
-	char *p;
-
-	head(out, se);
-	p = PUT(out__room(out, FIXED_MAX), ",\"event\":\"clock_step\",\"old_offset\":\"");
+	p = PUT(put_head(p, se), ",\"event\":\"clock_step\",\"old_offset\":\"");
 	p = put_i64(p, step->old_offset_ns);
-	p = PUT(p, "\",\"new_offset\":\"");
-	p = put_i64(p, step->new_offset_ns);
-	p = PUT(p, "\",\"suspended\":\"");
-	p = put_u64(p, step->suspended_ns);
-	*p++ = '"';
-	out__used(out, p);
+	p = put_i64(PUT(p, "\",\"new_offset\":\""), step->new_offset_ns);
+	p = put_u64(PUT(p, "\",\"suspended\":\""), step->suspended_ns);
+	return PUT(p, "\"");
 }
 
-static void marks(struct out *out, uint8_t mark)
+static char *put_end(char *p, uint8_t mark)
 {
 	if (mark & WEIR_MARK_LATE)
-		out__str(out, ",\"late\":true");
+		p = PUT(p, ",\"late\":true");
 	if (mark & WEIR_MARK_AHEAD)
-		out__str(out, ",\"ahead\":true");
+		p = PUT(p, ",\"ahead\":true");
+	return PUT(p, "}\n");
 }
 
 static int json_event(struct out *out, const struct sink_event *se)
 {
 	const struct weir_event *event = se->event;
+	char *p = line_begin(out);
 
 	switch (event->kind) {
 	case WEIR_KIND_RECORD:
-		record(out, se);
+		p = put_record(out, p, se);
 		break;
 	case WEIR_KIND_GAP:
-		gap(out, se, event->data);
+		p = put_gap(out, p, se, event->data);
 		break;
 	case WEIR_KIND_CLOCK_STEP:
-		clock_step(out, se, event->data);
+		p = put_clock_step(p, se, event->data);
 		break;
 	default:
 		return -EINVAL;
 	}
-	marks(out, event->mark);
-	out__str(out, "}\n");
+	out__used(out, put_end(p, event->mark));
 	out__end(out, event->kind == WEIR_KIND_RECORD, event->source);
 	return out__error(out);
 }
 
 /* When it was entered, and for how long it ran: null where that half was not seen. */
-static void call_times(struct out *out, const struct weir_call *call)
+static char *put_call_times(char *p, const struct weir_call *call)
 {
-	char *p = PUT(out__room(out, FIXED_MAX), ",\"enter\":");
-
+	p = PUT(p, ",\"enter\":");
 	p = call->enter && !call->found ? put_stamp(p, call->enter->stamp_ns) : PUT(p, "null");
 	p = PUT(p, ",\"dur_ns\":");
 	if (call->end == WEIR_CALL_RETURNED && !call->found)
-		p = put_u64(p, call->exit->stamp_ns - call->enter->stamp_ns);
-	else
-		p = PUT(p, "null");
-	out__used(out, p);
+		return put_u64(p, call->exit->stamp_ns - call->enter->stamp_ns);
+	return PUT(p, "null");
 }
 
-static void call_result(struct out *out, const struct weir_decoded *d, const struct weir_call *call)
+static char *put_result(struct out *out, char *p, const struct weir_decoded *d,
+			const struct weir_call *call)
 {
-	out__str(out, ",\"result\":");
-	if (d->has_ret) {
-		out__i64(out, d->ret);
-		error(out, d->ret);
-	} else {
-		out__str(out, "null");
-	}
+	p = PUT(p, ",\"result\":");
+	p = d->has_ret ? put_error(out, put_i64(p, d->ret), d->ret) : PUT(p, "null");
 	if (call->found)
-		out__str(out, ",\"before\":true");
+		p = PUT(p, ",\"before\":true");
 	if (call->end == WEIR_CALL_BROKEN)
-		out__str(out, ",\"broken\":true");
-	if (call->end == WEIR_CALL_OPEN || call->end == WEIR_CALL_NO_RETURN)
-		out__str(out, call->end == WEIR_CALL_OPEN ? ",\"unfinished\":true"
-							  : ",\"no_return\":true");
+		p = PUT(p, ",\"broken\":true");
+	if (call->end == WEIR_CALL_OPEN)
+		p = PUT(p, ",\"unfinished\":true");
+	if (call->end == WEIR_CALL_NO_RETURN)
+		p = PUT(p, ",\"no_return\":true");
+	return p;
 }
 
 /* "fds": what the descriptors in args and result stand for; absent where none is known. */
-static void call_fds(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
+static char *put_fds(struct out *out, char *p, const struct weir_decoded *d,
+		     const struct sink_fds *fds)
 {
-	bool any = false;
+	uint32_t any = 0;
 
 	for (uint32_t i = 0; i <= d->nargs; i++) {
 		const char *known = i < d->nargs ? fds->arg[i] : fds->result;
 
 		if (!known)
 			continue;
-		out__str(out, any ? "," : ",\"fds\":{");
-		name(out, i < d->nargs ? d->args[i].name : "result");
-		out__char(out, ':');
-		name(out, known);
-		any = true;
+		if (!any)
+			p = PUT(p, ",\"fds\":{");
+		p = put_key(out, p, i < d->nargs ? d->args[i].name : "result", any++);
+		p = put_name(out, p, known);
 	}
-	if (any)
-		out__char(out, '}');
+	return any ? PUT(p, "}") : p;
 }
 
 /* One object a call. It has a seq only where it stands at a record of its own: at its exit. */
 static int json_call(struct out *out, const struct sink_event *se, const struct weir_call *call)
 {
 	const struct weir_decoded *d = se->decoded;
+	const struct kept_shape *shape = shape_of(d);
+	char *p = put_task(put_head(line_begin(out), se), se);
 
-	head(out, se);
-	task(out, se);
-	string_member(out, ",\"event\":", d->name, strlen(d->name));
-	syscall_members(out, d);
-	source(out, se);
-	if (call->exit) {
-		out__str(out, ",\"seq\":");
-		out__u64(out, call->exit->seq);
-	}
-	call_times(out, call);
-	call_result(out, d, call);
-	if (d->has_args)
-		args(out, d);
-	else
-		out__str(out, ",\"args\":null");
+	p = put_source(out, put_names(out, p, d, shape), se);
+	if (call->exit)
+		p = put_seq(p, call->exit->seq);
+	p = put_result(out, put_call_times(p, call), d, call);
+	p = d->has_args ? put_args(out, p, d, shape) : PUT(p, ",\"args\":null");
 	if (se->fds)
-		call_fds(out, d, se->fds);
-	container(out, se);
-	marks(out, se->event->mark);
-	out__str(out, "}\n");
+		p = put_fds(out, p, d, se->fds);
+	out__used(out, put_end(put_container(out, p, se), se->event->mark));
 	sink__end_call(out, call);
 	return out__error(out);
 }
@@ -647,12 +641,11 @@ static int json_call(struct out *out, const struct sink_event *se, const struct 
 static int json_watermark(struct out *out, uint64_t watermark_ns, int64_t wall_ns,
 			  enum weir_order order)
 {
-	char *p = put_head(out__room(out, FIXED_MAX), watermark_ns, wall_ns);
+	char *p = put_when(line_begin(out), watermark_ns, wall_ns);
 
 	p = PUT(p, ",\"event\":\"watermark\",\"order\":");
 	p = order == WEIR_ORDER_EXACT ? PUT(p, "\"exact\"") : PUT(p, "\"estimated\"");
-	p = PUT(p, "}\n");
-	out__used(out, p);
+	out__used(out, PUT(p, "}\n"));
 	out__end(out, false, WEIR_SOURCE_NONE);
 	return out__error(out);
 }

@@ -34,19 +34,44 @@ static inline char *put_2(char *p, uint32_t v)
 	return p + 2;
 }
 
+/* Eight characters from one word, the first of them in its lowest byte. */
+static inline char *put_word(char *p, uint64_t chars)
+{
+	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+		chars = __builtin_bswap64(chars);
+	memcpy(p, &chars, sizeof(chars));
+	return p + sizeof(chars);
+}
+
+#define PUT_ONES  0x0101010101010101ull
+#define PUT_HIGHS 0x8080808080808080ull
+#define PUT_ZEROS (PUT_ONES * '0')
+
+/*
+ * 0 to 99,999,999 as eight digits, one in a byte: halved three times, all parts of a step by one
+ * multiplication. Quotients by 100 and by 10 are exact for what can stand there.
+ */
+static inline uint64_t put_split_8(uint32_t v)
+{
+	uint64_t x = (uint64_t)(v % 10000) << 32 | v / 10000, high;
+
+	high = (x * 10486 >> 20) & 0x0000007f0000007fu;
+	x = (x << 16) - high * ((100u << 16) - 1);
+	high = (x * 103 >> 10) & 0x000f000f000f000fu;
+	return (x << 8) - high * ((10u << 8) - 1);
+}
+
+/* 0 to 99,999,999, eight digits. */
+static inline char *put_8(char *p, uint32_t v)
+{
+	return put_word(p, put_split_8(v) | PUT_ZEROS);
+}
+
 /* 0 to 999,999,999, nine digits: the part of a time behind the point. */
 static inline char *put_9(char *p, uint32_t v)
 {
-	uint32_t high = v / 100000, low = v % 100000;
-
-	*p++ = (char)('0' + high / 1000);
-	high %= 1000;
-	p = put_2(p, high / 10);
-	*p++ = (char)('0' + high % 10);
-	*p++ = (char)('0' + low / 10000);
-	low %= 10000;
-	p = put_2(p, low / 100);
-	return put_2(p, low % 100);
+	*p = (char)('0' + v / 100000000);
+	return put_8(p + 1, v % 100000000);
 }
 
 /* 0 to 999, three digits: the part of a duration behind the point. */
@@ -56,26 +81,18 @@ static inline char *put_3(char *p, uint32_t v)
 	return put_2(p + 1, v % 100);
 }
 
+/* Eight of the room are written, whatever lies behind the digits. */
 static inline char *put_digits(char *p, uint64_t v)
 {
-	char digits[PUT_U64_MAX];
-	char *at = digits + sizeof(digits);
-	size_t len;
+	uint64_t digits;
+	unsigned int zeros;
 
-	while (v >= 100) {
-		at -= 2;
-		memcpy(at, put_pairs + 2 * (v % 100), 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		at -= 2;
-		memcpy(at, put_pairs + 2 * v, 2);
-	} else {
-		*--at = (char)('0' + v);
-	}
-	len = (size_t)(digits + sizeof(digits) - at);
-	memcpy(p, at, len);
-	return p + len;
+	if (v > 99999999)
+		return put_8(put_digits(p, v / 100000000), (uint32_t)(v % 100000000));
+	digits = put_split_8((uint32_t)v);
+	zeros = (unsigned int)__builtin_ctzll(digits | 1ull << 56) / 8; /* one digit at least */
+	put_word(p, digits >> 8 * zeros | PUT_ZEROS);
+	return p + 8 - zeros;
 }
 
 /* Most numbers are descriptors, counts and results: small. */
@@ -85,7 +102,7 @@ static inline char *put_u64(char *p, uint64_t v)
 		*p = (char)('0' + v);
 		return p + 1;
 	}
-	return v < 100 ? put_2(p, (uint32_t)v) : put_digits(p, v);
+	return put_digits(p, v);
 }
 
 static inline char *put_i64(char *p, int64_t v)
@@ -96,33 +113,38 @@ static inline char *put_i64(char *p, int64_t v)
 	return put_u64(p, 0 - (uint64_t)v);
 }
 
-/* Eight hex digits of a number as bytes, the highest in front: each nibble in a byte of one word. */
-static inline char *put_hex_8(char *p, uint32_t v)
+/* Eight hex digits of a number, the highest in the lowest byte: each nibble in a byte of one word. */
+static inline uint64_t put_split_hex(uint32_t v)
 {
-	const uint64_t ones = 0x0101010101010101u;
 	uint64_t x = v, letters;
 
 	x = (x << 16 | x) & 0x0000ffff0000ffffu;
 	x = (x << 8 | x) & 0x00ff00ff00ff00ffu;
 	x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0fu;
-	letters = (x + 6 * ones) >> 4 & ones; /* 10 to 15 */
-	x = __builtin_bswap64(x + '0' * ones + letters * ('a' - '0' - 10));
-	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-		x = __builtin_bswap64(x);
-	memcpy(p, &x, sizeof(x));
-	return p + sizeof(x);
+	letters = (x + 6 * PUT_ONES) >> 4 & PUT_ONES; /* 10 to 15 */
+	return __builtin_bswap64(x + PUT_ZEROS + letters * ('a' - '0' - 10));
+}
+
+/* 0 to 2^32 - 1 without leading zeros. Eight of the room are written. */
+static inline char *put_hex_low(char *p, uint32_t v)
+{
+	unsigned int zeros = (unsigned int)__builtin_clz(v | 1) / 4;
+
+	put_word(p, put_split_hex(v) >> 8 * zeros);
+	return p + 8 - zeros;
 }
 
 /* 0x..., no leading zeros. */
 static inline char *put_hex(char *p, uint64_t v)
 {
-	unsigned int zeros = v ? (unsigned int)__builtin_clzll(v) / 4 : 15;
-	char digits[32] = {0};
-
-	put_hex_8(put_hex_8(digits, (uint32_t)(v >> 32)), (uint32_t)v);
 	p = PUT(p, "0x");
-	memcpy(p, digits + zeros, 16); /* all of the room, whatever lies behind the digits */
-	return p + 16 - zeros;
+	if (v >> 32)
+		return put_word(put_hex_low(p, (uint32_t)(v >> 32)), put_split_hex((uint32_t)v));
+	if (v < 10) {
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	return put_hex_low(p, (uint32_t)v);
 }
 
 /* Two hex digits. */
@@ -132,9 +154,6 @@ static inline char *put_byte(char *p, uint8_t v)
 	*p++ = put_nibbles[v & 15];
 	return p;
 }
-
-#define PUT_ONES  0x0101010101010101ull
-#define PUT_HIGHS 0x8080808080808080ull
 
 /* Do eight bytes all stand for themselves: 0x20 to 0x7e, neither quote nor backslash? */
 static inline bool put_are_plain(uint64_t v)
@@ -158,24 +177,63 @@ static inline bool put_is_plain(uint8_t c)
 	return plain[c];
 }
 
+static inline bool put_8_plain(char *p, const uint8_t *s)
+{
+	uint64_t v;
+
+	memcpy(&v, s, sizeof(v));
+	if (!put_are_plain(v))
+		return false;
+	memcpy(p, &v, sizeof(v));
+	return true;
+}
+
+/* 4 to 7 bytes, as the first four and the last four of them. */
+static inline bool put_4_plain(char *p, const uint8_t *s, size_t len)
+{
+	uint32_t first, last;
+
+	memcpy(&first, s, sizeof(first));
+	memcpy(&last, s + len - sizeof(last), sizeof(last));
+	if (!put_are_plain((uint64_t)last << 32 | first))
+		return false;
+	memcpy(p, &first, sizeof(first));
+	memcpy(p + len - sizeof(last), &last, sizeof(last));
+	return true;
+}
+
 /* The bytes up to the first that does not stand for itself; *s moves behind them. */
 static inline char *put_plain(char *p, const uint8_t **s, const uint8_t *end)
 {
 	const uint8_t *at = *s;
-	uint64_t v;
+	size_t left = (size_t)(end - at);
 
-	while (end - at >= 8) {
-		memcpy(&v, at, sizeof(v));
-		if (!put_are_plain(v))
-			break;
-		memcpy(p, &v, sizeof(v));
-		p += sizeof(v);
-		at += sizeof(v);
+	for (; left >= 8 && put_8_plain(p, at); left -= 8) {
+		p += 8;
+		at += 8;
+	}
+	if (left >= 4 && left < 8 && put_4_plain(p, at, left)) {
+		p += left;
+		at += left;
 	}
 	while (at < end && put_is_plain(*at))
 		*p++ = (char)*at++;
 	*s = at;
 	return p;
+}
+
+/*
+ * A text that was made before, in steps of 16: from memory that ends with a step, into room for as
+ * much. Faster than a copy of just its length.
+ */
+#define PUT_STEP	 16
+#define PUT_STEPS(bytes) (((bytes) + PUT_STEP - 1) / PUT_STEP * PUT_STEP)
+
+static inline char *put_steps(char *p, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i += PUT_STEP)
+		memcpy(p + i, text + i, PUT_STEP);
+	return p + len;
 }
 
 /* Seconds since 1970, rounded down also before it, and the nanoseconds above them. */

@@ -24,7 +24,7 @@ struct sink_event {
 	const struct weir_decoded *decoded; /* NULL unless event->kind is WEIR_KIND_RECORD */
 	int64_t wall_ns;
 	const char *source;	    /* "cpu0"; NULL for the whole machine */
-	const char *comm;	    /* NUL-padded to 16 or NUL-terminated; NULL: unknown */
+	const char *comm;	    /* 16 bytes, of which a NUL ends the name; NULL: unknown */
 	const char *container;	    /* full id or unit name; NULL: none */
 	const struct sink_fds *fds; /* of a call; NULL: nobody has asked */
 };

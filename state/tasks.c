@@ -28,9 +28,23 @@
 
 #define LINES_MAX (32u << 10) /* of one thread's cgroups */
 
+/*
+ * An answer that was given. It holds until the table changes, from its stamp on: the thread had not
+ * ended, so it is the newest of its tid.
+ */
+struct answer {
+	uint32_t tid;
+	uint64_t changes, stamp_ns;
+	struct task_view view;
+};
+
+#define ANSWERS 16 /* the same few threads make most events */
+
 struct tasks {
 	struct table table;
-	uint64_t now_ns; /* how far the stream has come, stamps that lie beyond the clock apart */
+	struct answer answers[ANSWERS];
+	uint64_t changes; /* of the table, and one */
+	uint64_t now_ns;  /* how far the stream has come, stamps that lie beyond the clock apart */
 	uint64_t watermark_ns;
 };
 
@@ -47,6 +61,7 @@ struct tasks *tasks__new(size_t cap_bytes)
 	tasks = calloc(1, sizeof(*tasks));
 	if (!tasks)
 		return NULL;
+	tasks->changes = 1;
 	if (table__init(&tasks->table, cap_bytes, budget__cost(tasks))) {
 		free(tasks);
 		errno = ENOMEM;
@@ -474,6 +489,7 @@ int tasks__apply(struct tasks *tasks, const struct weir_event *event)
 		return 0;
 	if (event->len < handlers[event->type].size)
 		return -EBADMSG;
+	tasks->changes++;
 	err = table__make_room(&tasks->table, ROOM_EVENT + ROOM_STRING(event->len));
 	return err ? err : handlers[event->type].apply(tasks, event, stamp_ns);
 }
@@ -576,6 +592,7 @@ int tasks__seed(struct tasks *tasks, const struct weir_seed *seed, const char *e
 	struct thread *thread;
 	int err;
 
+	tasks->changes++;
 	err = table__make_room(&tasks->table, ROOM_EVENT + ROOM_STRING(strings));
 	if (err)
 		return err;
@@ -591,11 +608,14 @@ int tasks__seed(struct tasks *tasks, const struct weir_seed *seed, const char *e
 
 void tasks__retire(struct tasks *tasks, uint64_t watermark_ns)
 {
+	uint64_t retired = tasks->table.retired;
+
 	if (watermark_ns > tasks->watermark_ns)
 		tasks->watermark_ns = watermark_ns;
 	if (watermark_ns > tasks->now_ns)
 		tasks->now_ns = watermark_ns;
 	table__retire(&tasks->table, tasks->watermark_ns);
+	tasks->changes += tasks->table.retired - retired;
 }
 
 static const char *text_of(const struct name *name)
@@ -608,19 +628,16 @@ static const char *comm_of(const struct thread *thread)
 	return thread->flags & THREAD_HAS_COMM ? thread->comm : NULL;
 }
 
-bool tasks__find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct task_view *out)
+static void view_of(struct tasks *tasks, struct thread *thread, uint64_t stamp_ns,
+		    struct task_view *out)
 {
-	struct thread *thread = table__at(&tasks->table, tid, stamp_ns);
-	struct cgroup_set *set;
-	const struct proc *proc;
+	struct cgroup_set *set = thread->cgroups;
+	const struct proc *proc = thread->proc;
 
-	if (!thread)
-		return false;
 	thread->flags |= THREAD_USED;
-	proc = thread->proc;
 	*out = (struct task_view){
 		.pid = proc->pid,
-		.tid = tid,
+		.tid = thread->tid,
 		.start_ns = thread->start_ns,
 		.comm = comm_of(thread),
 		.name = comm_of(proc->leader),
@@ -629,13 +646,38 @@ bool tasks__find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct ta
 		.uid = proc->uid,
 		.exited = thread->exit_ns <= stamp_ns,
 	};
-	set = thread->cgroups;
 	if (set) {
 		cgroup_set__refresh(&tasks->table.cgroups, set);
 		out->cgroup = text_of(set->path);
 		out->container = text_of(set->container);
 		out->unit = text_of(set->unit);
 	}
+}
+
+static bool look_up(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct task_view *out)
+{
+	struct thread *thread = table__at(&tasks->table, tid, stamp_ns);
+
+	if (!thread)
+		return false;
+	view_of(tasks, thread, stamp_ns, out);
+	if (thread->exit_ns == TABLE_NEVER_NS)
+		tasks->answers[tid % ANSWERS] = (struct answer){
+			.tid = tid,
+			.changes = tasks->changes,
+			.stamp_ns = stamp_ns,
+			.view = *out,
+		};
+	return true;
+}
+
+bool tasks__find(struct tasks *tasks, uint32_t tid, uint64_t stamp_ns, struct task_view *out)
+{
+	const struct answer *known = &tasks->answers[tid % ANSWERS];
+
+	if (known->tid != tid || known->changes != tasks->changes || known->stamp_ns > stamp_ns)
+		return look_up(tasks, tid, stamp_ns, out);
+	*out = known->view;
 	return true;
 }
 

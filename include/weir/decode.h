@@ -16,7 +16,6 @@ enum weir_arg_kind {
 	WEIR_ARG_INT,	   /* i */
 	WEIR_ARG_HEX,	   /* u: an address, a mask or a raw argument, "0x..." */
 	WEIR_ARG_BOOL,	   /* u */
-	WEIR_ARG_TIMESPEC, /* i: seconds; u: nanoseconds, with a sign, and any value */
 	WEIR_ARG_WORD,	   /* bytes: a NUL-terminated constant of ours, "SIGTERM" */
 	WEIR_ARG_STR,	   /* bytes, len: raw bytes from the kernel or a program, any value */
 	WEIR_ARG_STRV,	   /* bytes, len: strings, each with its NUL */
@@ -124,6 +123,12 @@ struct weir_decoded {
 	bool has_args;	     /* false: an exit alone, whose arguments nobody has seen */
 	bool has_ret;	     /* a call that returned: ret */
 	int64_t ret;	     /* result, or -errno */
+	/*
+	 * sys_*, not 0: wherever this number stands again, there stand the same name, syscall, nr and
+	 * abi, and as many arguments of the same names, tags and sets, all of them constants. So what
+	 * follows from these can be kept.
+	 */
+	uint32_t shape;
 	/*
 	 * A record of other people's, of which nothing is known: bytes, of no thread and without
 	 * arguments.

@@ -18,6 +18,9 @@
 #include "sinks/out.h"
 #include "sinks/sink.h"
 
+/* A thread's name, in as many bytes as a record has for it. */
+#define COMM(name) ((const char[16]){name})
+
 struct capture {
 	int fd;
 	struct out *out;

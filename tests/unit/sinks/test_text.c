@@ -85,7 +85,7 @@ static const char *record_text(const char *name, const struct weir_arg *args, ui
 	struct weir_event event = {.cpu = 3, .stamp_ns = 5000000001};
 	struct weir_decoded d = {.name = name, .pid = 9, .tid = 10, .nargs = nargs};
 	struct sink_event se = {
-		.event = &event, .decoded = &d, .wall_ns = WALL, .source = "life3", .comm = "sh"};
+		.event = &event, .decoded = &d, .wall_ns = WALL, .source = "life3", .comm = COMM("sh")};
 
 	if (nargs)
 		memcpy(d.args, args, nargs * sizeof(*args));
@@ -199,7 +199,7 @@ static void test_times(void **state)
 	struct style style = {.time = STYLE_MONO};
 	struct weir_event event = {.cpu = 0, .stamp_ns = 9000000000};
 	struct weir_decoded d = {.name = "x"};
-	struct sink_event se = {.event = &event, .decoded = &d, .comm = "c"};
+	struct sink_event se = {.event = &event, .decoded = &d, .comm = COMM("c")};
 
 	assert_string_equal(styled(&style), "      5.000000001 3 sh[10] exited 3\n");
 	style.time = STYLE_NO_TIME;

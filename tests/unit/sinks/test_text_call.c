@@ -42,7 +42,7 @@ static const char *ending(enum weir_call_end end)
 	struct sink_event se = {.event = call.exit ? call.exit : call.enter,
 				.decoded = &d,
 				.wall_ns = WALL,
-				.comm = "sh"};
+				.comm = COMM("sh")};
 	const char *head = "10:05:45.123456789 0 sh[10] ";
 
 	d.group = WEIR_GROUP_SYS;
@@ -234,7 +234,7 @@ static void test_descriptors(void **state)
 {
 	struct sink_fds fds = {.arg = {"/etc/\x1b[2J", NULL, "/"}, .result = "tcp"};
 	struct weir_call call = {.enter = &enter, .exit = &leave};
-	struct sink_event se = {.event = &leave, .decoded = &d, .comm = "sh", .fds = &fds};
+	struct sink_event se = {.event = &leave, .decoded = &d, .comm = COMM("sh"), .fds = &fds};
 
 	begin("x", 5);
 	raw("fd", WEIR_TAG_FD, NULL, 3);
@@ -261,7 +261,7 @@ static void test_colors(void **state)
 {
 	struct style style = {.color = true, .time = STYLE_NO_TIME};
 	struct weir_call call = {.enter = &enter, .exit = &leave};
-	struct sink_event se = {.event = &leave, .decoded = &d, .comm = "sh"};
+	struct sink_event se = {.event = &leave, .decoded = &d, .comm = COMM("sh")};
 
 	begin("access", -ENOENT);
 	str("f", "/x");
