@@ -139,6 +139,19 @@ static struct weir_arg *blob_arg(struct decoding *d, unsigned int i)
 	return arg;
 }
 
+static int set_timespec(struct weir_arg *arg, const char *bytes, size_t len)
+{
+	int64_t time[2];
+
+	if (len != sizeof(time))
+		return -EBADMSG;
+	memcpy(time, bytes, sizeof(time));
+	arg->kind = WEIR_ARG_TIMESPEC;
+	arg->i = time[0];
+	arg->u = (uint64_t)time[1];
+	return 0;
+}
+
 static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const char *bytes)
 {
 	static const enum weir_arg_kind kinds[] = {
@@ -153,6 +166,8 @@ static int set_blob(struct weir_arg *arg, const struct weir_blob *blob, const ch
 		arg->flags |= WEIR_ARG_UNREAD;
 		return blob->len ? -EBADMSG : 0;
 	}
+	if (blob->kind == WEIR_BLOB_TIMESPEC)
+		return set_timespec(arg, bytes, blob->len);
 	if (blob->kind < WEIR_BLOB_STR || blob->kind > WEIR_BLOB_SOCKADDR)
 		return -EBADMSG;
 	arg->kind = kinds[blob->kind];

@@ -307,6 +307,10 @@ static char *put_value(struct out *out, char *p, const struct weir_arg *arg)
 		return put_hex_string(p, arg->u);
 	case WEIR_ARG_BOOL:
 		return arg->u ? PUT(p, "true") : PUT(p, "false");
+	case WEIR_ARG_TIMESPEC:
+		p = put_i64(PUT(p, "{\"tv_sec\":"), arg->i);
+		p = put_i64(PUT(p, ",\"tv_nsec\":"), (int64_t)arg->u);
+		return PUT(p, "}");
 	case WEIR_ARG_WORD:
 		return put_name(out, p, arg->bytes);
 	case WEIR_ARG_STR:

@@ -16,6 +16,7 @@ enum weir_arg_kind {
 	WEIR_ARG_INT,	   /* i */
 	WEIR_ARG_HEX,	   /* u: an address, a mask or a raw argument, "0x..." */
 	WEIR_ARG_BOOL,	   /* u */
+	WEIR_ARG_TIMESPEC, /* i: seconds; u: nanoseconds, with a sign, and any value */
 	WEIR_ARG_WORD,	   /* bytes: a NUL-terminated constant of ours, "SIGTERM" */
 	WEIR_ARG_STR,	   /* bytes, len: raw bytes from the kernel or a program, any value */
 	WEIR_ARG_STRV,	   /* bytes, len: strings, each with its NUL */
