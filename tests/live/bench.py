@@ -4,10 +4,8 @@
 anything was is not asked: that depends on the machine."""
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import unittest
 
 import cases
@@ -83,10 +81,7 @@ class BenchTest(unittest.TestCase):
         self.assertRegex(said, r"(?m)^ +1024 +[\d.]+ +[\d.]+$")
 
     def test_without_root_the_rest_is_measured(self):
-        # Where the build is, nobody may not be able to look.
-        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
-            os.chmod(folder, 0o755)
-            weir = shutil.copy(live.WEIR, folder)
+        with live.for_everybody() as weir:
             done = bench("--quick", "--json", weir=weir, user=NOBODY, group=NOBODY,
                          extra_groups=[])
         found = json.loads(done.stdout)

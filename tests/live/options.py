@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -650,10 +649,7 @@ class Rights(unittest.TestCase):
 
     def run_as(self, *prefix, args=()):
         """`weir trace`, from where everybody can reach it."""
-        with folder() as where:
-            os.chmod(where, 0o755)
-            weir = shutil.copy(live.WEIR, where)
-            os.chmod(weir, 0o755)
+        with live.for_everybody() as weir:
             done = subprocess.run([*prefix, weir, "trace", "-f", "none", "-d", "50ms", *args],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=live.PATIENCE_S, check=False)

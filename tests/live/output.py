@@ -125,12 +125,13 @@ class Slow(unittest.TestCase):
 
     def test_stuck_and_over(self):
         """-d ends it, though nobody reads."""
-        with flood() as load, Piped("-e", CALLS, "-p", load.pid, "-d", "1") as trace:
-            load.run()
-            self.assertEqual(trace.end(), 0)
-            ledger = trace.ledger()
-            live.assert_account(self, ledger)
-            self.assertEqual(trace.read_events(), ledger["delivered"])
+        with live.Load("calls", "-m", 60000, "-r", 20000, "getpid") as load:
+            load.go()
+            with Piped("-e", CALLS, "-p", load.pid, "-d", "1") as trace:
+                self.assertEqual(trace.end(), 0)
+                ledger = trace.ledger()
+                live.assert_account(self, ledger)
+                self.assertEqual(trace.read_events(), ledger["delivered"])
         self.assertGreater(live.lost(ledger, "output"), 0)
 
     def test_stuck_terminal(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What /proc knows of a process that runs."""
+"""What /proc knows of a process that runs. Its threads and files may go while one looks."""
 import contextlib
 import glob
 import re
@@ -27,7 +27,7 @@ def cpu_ns(pid):
     """CPU time of all of a process's threads."""
     total = 0
     for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
-        with open(path, encoding="ascii") as schedstat:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as schedstat:
             total += int(schedstat.read().split()[0])
     return total
 
@@ -52,6 +52,6 @@ def children(pid):
     """Pids of a process's children."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
-        with open(path, encoding="ascii") as file:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
             found += map(int, file.read().split())
     return found

@@ -684,10 +684,11 @@ class Options(unittest.TestCase):
 
     def test_no_rights(self):
         """One sentence, and nothing else."""
-        done = subprocess.run(
-            ["setpriv", "--reuid", "65534", "--clear-groups", live.WEIR, "top", "--once"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=live.PATIENCE_S, check=False)
+        with live.for_everybody() as weir:
+            done = subprocess.run(
+                ["setpriv", "--reuid", "65534", "--clear-groups", weir, "top", "--once"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                timeout=live.PATIENCE_S, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 
