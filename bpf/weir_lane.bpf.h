@@ -109,7 +109,7 @@ static __always_inline void weir_lane_publish(struct weir_lane *lane)
 }
 
 /*
- * Behind weir_lane_publish(): is the lane a quarter full? Once for each tail, so that a reader that sleeps
+ * Behind weir_lane_publish(): is an eighth of the lane full? Once for each tail, so that a reader that sleeps
  * until then is woken once. The look at the tail may be an old one, for the reader moves it meanwhile;
  * the next record looks again, long before anything is lost.
  */
@@ -117,7 +117,7 @@ static __always_inline _Bool weir_lane_fills_up(struct weir_lane *lane)
 {
 	__u64 tail = *(volatile __u64 *)&lane->tail;
 
-	if (lane->head - tail < weir_lane_records / 4 || lane->rung == tail + 1)
+	if (lane->head - tail < weir_lane_records / 8 || lane->rung == tail + 1)
 		return 0;
 	lane->rung = tail + 1;
 	return 1;

@@ -22,7 +22,7 @@ struct lean_event {
 struct lean_opts {
 	/*
 	 * Of each CPU's ring: a power of two; 0: 131,072, of 40 bytes each. At 610,000 switches a second,
-	 * which two processes at a pipe make, that is 214 ms, and 160 from the wake-up on.
+	 * which two processes at a pipe make, that is 214 ms, and 187 from the wake-up on.
 	 */
 	uint32_t ring_records;
 	/* Records are struct weir_lean_counted: hardware counters, or these events in their place. */
@@ -46,7 +46,7 @@ int lean__attach(struct lean *lean, char *err, size_t err_len);
  */
 int lean__poll(struct lean *lean, const struct weir_lanes_reader *reader, void *ctx);
 
-/* Readable from when a ring is a quarter full until the next poll. Owned by `lean`. */
+/* Readable from when an eighth of a ring is full until the next poll. Owned by `lean`. */
 int lean__wake_fd(const struct lean *lean);
 
 /* No switch is recorded after this. Tells what was, to the last; waits for a grace period. */
