@@ -198,26 +198,37 @@ class End(unittest.TestCase):
                                       stderr=subprocess.DEVNULL, check=True, timeout=live.PATIENCE_S)
                 self.assertEqual(done.stdout, b"status 0\n")
 
+    def quiet(self):
+        """Words that begin each of the commands, which then writes nothing to where the test looks."""
+        where = tempfile.TemporaryDirectory(prefix="weir-live-")
+        self.addCleanup(where.cleanup)
+        return ["trace", "-f", "none"], ["record", "-o", os.path.join(where.name, "capture")]
+
     def test_waiting_is_said(self):
         """Once, where there is somebody to wonder."""
-        ours, terminal = pty.openpty()
-        with live.Child([live.WEIR, "trace", "-f", "none", "sh", "-c", "sleep 60 <&- >&- 2>&- & echo $!"],
-                        stdout=subprocess.PIPE, stderr=terminal) as weir:
-            os.close(terminal)
-            descendant = int(weir.process.stdout.readline())
-            said = os.read(ours, 4096)
-            os.kill(descendant, signal.SIGKILL)
-            self.assertEqual(weir.end(), 0)
-            said += os.read(ours, 4096)
-            os.close(ours)
-        self.assertEqual(said.count(b"weir trace: sh has ended; waiting for 1 more "), 1)
+        for words in self.quiet():
+            ours, terminal = pty.openpty()
+            with self.subTest(words), live.Child(
+                    [live.WEIR] + words + ["sh", "-c", "sleep 60 <&- >&- 2>&- & echo $!"],
+                    stdout=subprocess.PIPE, stderr=terminal) as weir:
+                os.close(terminal)
+                descendant = int(weir.process.stdout.readline())
+                said = os.read(ours, 4096)
+                os.kill(descendant, signal.SIGKILL)
+                self.assertEqual(weir.end(), 0)
+                said += os.read(ours, 4096)
+                os.close(ours)
+                what = f"weir {words[0]}: sh has ended; waiting for 1 more ".encode()
+                self.assertEqual(said.count(what), 1)
 
     def test_still_running_is_said(self):
-        status, _, said = live.run("trace", "-f", "none", "-d", "200ms", "sh", "-c",
-                                   "exec sleep 60 >/dev/null 2>&1")
-        self.assertEqual(status, 0)
-        self.assertRegex(said, r"\Aweir trace: sh \(pid [0-9]+\) still runs\nproduced ")
-        os.kill(int(re.search(r"pid ([0-9]+)", said)[1]), signal.SIGKILL)
+        for words in self.quiet():
+            with self.subTest(words):
+                status, _, said = live.run(*words, "-d", "200ms", "sh", "-c",
+                                           "exec sleep 60 >/dev/null 2>&1")
+                self.assertEqual(status, 0)
+                self.assertRegex(said, rf"\Aweir {words[0]}: sh \(pid [0-9]+\) still runs\nproduced ")
+                os.kill(int(re.search(r"pid ([0-9]+)", said)[1]), signal.SIGKILL)
 
     def test_duration(self):
         """It ends, and the program goes on."""
