@@ -137,7 +137,8 @@ class Guest:
         # lpj: each of them would measure for a second, in vain, how long a loop takes.
         # tsc=reliable: the clock is the machine's; nothing is to be watched by a CPU that stands still.
         line = ("console=ttyS0 quiet loglevel=4 panic=-1 oops=panic mitigations=off maxcpus=1 "
-                f"lpj=10000000 tsc=reliable {clock_words()}preempt={self.run.preempt} -- {self.run.name} {self.load_s}")
+                f"lpj=10000000 tsc=reliable {clock_words()}preempt={self.run.preempt} "
+                f"-- {self.run.name} {self.load_s}")
         return [QEMU, "-accel", "tcg,thread=multi", "-smp", str(CPUS), "-m", str(memory),
                 "-nodefaults", "-display", "none", "-nic", "none", "-no-reboot",
                 "-kernel", self.kernel, "-initrd", self.initramfs, "-append", line,
