@@ -45,10 +45,12 @@ void merge__free(struct merge *merge)
 void merge_due__add(struct merge_due *due, struct queue *queue)
 {
 	size_t count = queue__until(queue, due->limit_ns);
-	const struct entry *next = queue->e + queue->first;
+	const struct entry *next;
 
+	/* It may have no memory yet. */
 	if (!count)
 		return;
+	next = queue->e + queue->first;
 	if (next[count - 1].stamp_ns > due->high_ns)
 		due->high_ns = next[count - 1].stamp_ns;
 	due->total += count;
