@@ -98,7 +98,6 @@ const struct command_def top_command = {
 		 "  weir top                      a screen\n"
 		 "  weir top -d 10 --once -i      who had a CPU in the next ten seconds\n"
 		 "  weir top --by container       containers instead of processes\n"
-		 "  weir top --cgroup /system.slice --by cgroup   what services take\n"
 		 "  weir top -H -p 123 -o p99     who of 123's threads waits longest for a CPU\n"
 		 "  weir top --json -n 5 -d 1     five reports for a program\n"
 		 "  weir top --replay cap -bd 60  a capture, a minute a report\n\n"

@@ -798,6 +798,22 @@ static void start_colors(struct top_screen *screen)
 	init_pair(PAINT_KEY, COLOR_CYAN, -1);
 }
 
+/* A screen that nothing can be put to a place of would stay empty: curses takes it all the same. */
+static bool can_move(const char *term)
+{
+	return term && *term && strcmp(term, "dumb") != 0;
+}
+
+static void say_why_not(const char *term)
+{
+	if (!term || !*term)
+		say(&top_command, "TERM is not set: set it, or use -b");
+	else if (!can_move(term))
+		say(&top_command, "a terminal that is '%s' can't keep a screen: use -b", term);
+	else
+		say(&top_command, "the terminal '%s' is not known here: set TERM, or use -b", term);
+}
+
 struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns, bool color,
 				    bool replay)
 {
@@ -808,10 +824,9 @@ struct top_screen *top_screen__open(struct top_view *view, uint64_t *interval_ns
 		say(&top_command, "out of memory");
 		return NULL;
 	}
-	screen->terminal = newterm(NULL, stdout, stdin);
+	screen->terminal = can_move(term) ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen->terminal) {
-		say(&top_command, "the terminal '%s' is not known here: set TERM, or use -b",
-		    term ? term : "");
+		say_why_not(term);
 		free(screen);
 		return NULL;
 	}

@@ -493,10 +493,12 @@ class Terminal(unittest.TestCase):
                 self.assertEqual(screen.end(keys="q"), (0, "", True))
 
     def test_unknown_terminal(self):
-        with Screen(TERM="moon") as screen:
-            status, said, restored = screen.end()
-            self.assertEqual((status, restored), (1, True))
-            self.assertIn("'moon'", said)
+        for term, why in (("moon", "'moon' is not known"), ("dumb", "'dumb' can't"),
+                          ("", "TERM is not set")):
+            with Screen(TERM=term) as screen:
+                status, said, restored = screen.end()
+                self.assertEqual((status, restored), (1, True))
+                self.assertIn(why, said)
 
 
 class Names(unittest.TestCase):
