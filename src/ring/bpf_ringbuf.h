@@ -112,10 +112,14 @@ struct bpf_ringbuf_run {
 	uint64_t left;	/* bytes from `at` to the end of the run */
 	uint64_t guess; /* the length of the last record, with its header and padding */
 	uint64_t odd;	/* records that were not as long as the one before */
+	uint32_t ahead; /* so many bytes on is what is fetched before it is asked for */
 	bool trust;	/* the guess that the next one is as long */
 };
 
-#define BPF_RINGBUF_AHEAD 256u /* bytes: what comes next is fetched before it is asked for */
+/* A long run comes from memory; what is fetched behind the end of a short one costs more than it helps. */
+#define BPF_RINGBUF_LONG       (16u << 10)
+#define BPF_RINGBUF_AHEAD      512u
+#define BPF_RINGBUF_AHEAD_LONG 2048u
 
 static inline struct bpf_ringbuf_run bpf_ringbuf__run(const struct bpf_ringbuf *rb, uint64_t head)
 {
@@ -131,6 +135,8 @@ static inline struct bpf_ringbuf_run bpf_ringbuf__run(const struct bpf_ringbuf *
 	return (struct bpf_ringbuf_run){
 		.at = bpf_ringbuf__at(rb->data, rb->mask, rb->pos),
 		.left = left > 0 ? (uint64_t)left : 0,
+		.ahead = left > (int64_t)BPF_RINGBUF_LONG ? BPF_RINGBUF_AHEAD_LONG
+							  : BPF_RINGBUF_AHEAD,
 		.trust = rb->even,
 	};
 }
@@ -142,7 +148,7 @@ static inline const struct weir_record *bpf_ringbuf_run__peek(const struct bpf_r
 
 	if (run->left < BPF_RINGBUF_MIN_RECORD)
 		return NULL;
-	__builtin_prefetch(run->at + BPF_RINGBUF_AHEAD);
+	__builtin_prefetch(run->at + run->ahead);
 	/* Pairs as in bpf_ringbuf__next(). BUSY, DISCARD, too short, too long: all are too much. */
 	bytes = __atomic_load_n((const uint32_t *)run->at, __ATOMIC_ACQUIRE);
 	if (bytes - (uint32_t)sizeof(struct weir_record) > run->left - BPF_RINGBUF_MIN_RECORD)
@@ -163,7 +169,7 @@ static inline void bpf_ringbuf_run__pass(struct bpf_ringbuf_run *run)
 	if (!run->trust) {
 		run->odd += stride != run->guess;
 		run->guess = stride;
-		__builtin_prefetch(run->at + BPF_RINGBUF_AHEAD + 64);
+		__builtin_prefetch(run->at + run->ahead + 64);
 	} else if (__builtin_expect(stride != run->guess, 0)) {
 		run->odd++;
 		run->guess = stride;

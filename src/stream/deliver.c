@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHE_LINE  64
 #define FETCH_AHEAD 32 /* records */
+
+/* Deliveries of more than this come from memory, of less from the second-level cache. */
+#define NEAR_RECORDS 32768
 
 /* --- To the callback --- */
 
@@ -180,13 +182,21 @@ static inline const uint8_t *bytes_of(const uint64_t *at, uint64_t key)
 	return (const uint8_t *)(uintptr_t)at[merge_key__index(key)];
 }
 
-/* Ask for the record that a key stands for, long before it is used. */
-static inline void fetch(const uint64_t *at, uint64_t key)
+/*
+ * Ask for the record that a key stands for, long before it is used: into the first-level cache where it
+ * is near, else into the second, which can wait for more of them at a time.
+ */
+static inline void fetch(const uint64_t *at, uint64_t key, bool near)
 {
 	const uint8_t *bytes = bytes_of(at, key);
 
-	__builtin_prefetch(bytes);
-	__builtin_prefetch(bytes + CACHE_LINE);
+	if (near) {
+		__builtin_prefetch(bytes);
+		__builtin_prefetch(bytes + CACHE_LINE);
+	} else {
+		__builtin_prefetch(bytes, 0, 1);
+		__builtin_prefetch(bytes + CACHE_LINE, 0, 1);
+	}
 }
 
 _Static_assert(offsetof(struct weir_event, cpu) == offsetof(struct weir_event, source) + 4 &&
@@ -209,8 +219,11 @@ static inline void fill_event(struct weir_event *event, const uint8_t *bytes,
 }
 
 /* How many were delivered; *err: what the callback said to the last one. */
-static size_t deliver_numbered(struct weir_stream *s, const struct merge_run *run, size_t from,
-			       size_t until, uint8_t mark, int *err)
+static inline __attribute__((always_inline)) size_t deliver_fetched(struct weir_stream *s,
+								    const struct merge_run *run,
+								    size_t from, size_t until,
+								    uint8_t mark, bool near,
+								    int *err)
 {
 	const uint64_t *at = run->at, number_mask = run->number_mask;
 	const uint64_t *first = run->key + from, *end = run->key + until;
@@ -220,17 +233,24 @@ static size_t deliver_numbered(struct weir_stream *s, const struct merge_run *ru
 	int result = 0;
 
 	for (; fetched != end && fetched != first + FETCH_AHEAD; fetched++)
-		fetch(at, *fetched);
+		fetch(at, *fetched, near);
 	while (key != end && !result) {
 		const struct lane *lane = &lanes[merge_key__number(*key, number_mask)];
 
 		fill_event(&event, bytes_of(at, *key++), lane);
 		if (fetched != end)
-			fetch(at, *fetched++);
+			fetch(at, *fetched++, near);
 		result = emit(s, &event);
 	}
 	*err = result;
 	return (size_t)(key - first);
+}
+
+static size_t deliver_numbered(struct weir_stream *s, const struct merge_run *run, size_t from,
+			       size_t until, uint8_t mark, int *err)
+{
+	return s->near ? deliver_fetched(s, run, from, until, mark, true, err)
+		       : deliver_fetched(s, run, from, until, mark, false, err);
 }
 
 /* --- The same where kinds of rings meet: each shows its records itself --- */
@@ -454,6 +474,7 @@ static struct merge_due find_due(struct weir_stream *s, uint64_t limit_ns)
 
 	for (size_t i = 0; i < s->nr_rings; i++)
 		merge_due__add(&due, &s->rings[i]->queue);
+	s->near = due.total <= NEAR_RECORDS;
 	s->in_place = s->all_numbered;
 	for (size_t i = 0; i < due.count; i++) {
 		const struct ring *ring = ring_of(due.fronts[i].queue);

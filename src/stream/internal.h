@@ -56,6 +56,7 @@
 #define CHORES_INTERVAL_NS	 NSEC_PER_SEC
 #define QUIET_NS		 16000000ull
 #define MISSES_INTERVAL_NS	 10000000ull /* a system call a program: not at each poll */
+#define CACHE_LINE		 64
 
 /* A copy of ring bytes [begin, end), made so that the ring could go on. */
 struct held {
@@ -249,6 +250,7 @@ struct weir_stream {
 	struct merge_front *fronts; /* scratch of one poll: queues with something to deliver */
 	struct lane *lanes;	    /* of these */
 	bool in_place;		    /* all of them: numbered, and nothing was copied out */
+	bool near;		    /* so few records that they are in a cache still */
 	bool all_numbered;	    /* every ring is weir.bpf.h's */
 	uint8_t *scratch;	    /* for a record that wraps around the end of a ring */
 	struct weir_event batch[WEIR_BATCH_MAX];
