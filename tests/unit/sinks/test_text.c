@@ -84,8 +84,11 @@ static const char *record_text(const char *name, const struct weir_arg *args, ui
 {
 	struct weir_event event = {.cpu = 3, .stamp_ns = 5000000001};
 	struct weir_decoded d = {.name = name, .pid = 9, .tid = 10, .nargs = nargs};
-	struct sink_event se = {
-		.event = &event, .decoded = &d, .wall_ns = WALL, .source = "life3", .comm = COMM("sh")};
+	struct sink_event se = {.event = &event,
+				.decoded = &d,
+				.wall_ns = WALL,
+				.source = "life3",
+				.comm = COMM("sh")};
 
 	if (nargs)
 		memcpy(d.args, args, nargs * sizeof(*args));
