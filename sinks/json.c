@@ -402,9 +402,35 @@ static char *put_head(char *p, const struct sink_event *se)
 	return put_u64(PUT(p, ",\"cpu\":"), (uint64_t)se->event->cpu);
 }
 
+static char *put_new_source(struct out *out, char *p, const char *source)
+{
+	return put_name(out, PUT(p, ",\"source\":"), source);
+}
+
+/* false: its name is longer than most. */
+static __attribute__((cold)) bool make_source(struct kept_source *kept, const char *source)
+{
+	size_t len = strlen(source), used;
+	char *p = PUT(kept->text, ",\"source\":\"");
+
+	if (len >= sizeof(kept->name))
+		return false;
+	memcpy(kept->name, source, len + 1);
+	p = PUT(put_step(p, (const uint8_t *)source, len, &used), "\"");
+	kept->len = (uint32_t)(p - kept->text);
+	return true;
+}
+
 static char *put_source(struct out *out, char *p, const struct sink_event *se)
 {
-	return se->source ? put_name(out, PUT(p, ",\"source\":"), se->source) : p;
+	static __thread struct kept_source sources[KEPT_SOURCES];
+	struct kept_source *kept = &sources[se->event->source % KEPT_SOURCES];
+
+	if (!se->source)
+		return p;
+	if (strcmp(kept->name, se->source) && !make_source(kept, se->source))
+		return put_new_source(out, p, se->source);
+	return put_steps(p, kept->text, kept->len);
 }
 
 static char *put_ids(char *p, const struct weir_decoded *d)

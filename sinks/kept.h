@@ -44,6 +44,15 @@ static inline char *kept_task__put(char *p, const struct kept_task *kept)
 	return put_steps(p, kept->text, kept->len);
 }
 
+#define KEPT_SOURCES 64
+
+/* A source by its name. */
+struct kept_source {
+	char name[16]; /* with its NUL; "": the place is free */
+	uint32_t len;
+	char text[PUT_STEPS(128)];
+};
+
 #define KEPT_SHAPES_BITS 8
 #define KEPT_SHAPES	 (1u << KEPT_SHAPES_BITS)
 #define KEPT_ARGS	 6

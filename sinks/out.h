@@ -99,19 +99,6 @@ static inline void out__str(struct out *out, const char *str)
 	out__bytes(out, str, strlen(str));
 }
 
-/* A few bytes, whose length nobody knows: faster in a loop than by two calls. */
-static inline void out__short(struct out *out, const char *str)
-{
-	struct out_cursor *cursor = out__cursor(out);
-	char *p = cursor->at, *end = cursor->end;
-
-	while (*str && p < end)
-		*p++ = *str++;
-	cursor->at = p;
-	if (*str)
-		out__str(out, str);
-}
-
 static inline void out__char(struct out *out, char c)
 {
 	char *p = out__room(out, 1);

@@ -7,6 +7,7 @@
  * and file names may hold them. The only sequences that go out are colours, where the style has them.
  * Wall times are of the local zone; the JSON has them in UTC. Must not know: where events come from.
  */
+#include "sinks/kept.h"
 #include "sinks/out.h"
 #include "sinks/put.h"
 #include "sinks/sockaddr.h"
@@ -23,43 +24,43 @@
 #define ESCAPE_MAX   4	 /* what one byte can become: \xNN */
 #define NSEC_PER_SEC 1000000000ull
 
-void text__do_paint(struct out *out, enum text_paint paint)
+char *text__do_paint(char *p, enum text_paint paint)
 {
 	static const char *const codes[] = {
 		[TEXT_PLAIN] = "\x1b[0m", [TEXT_DIM] = "\x1b[2m",  [TEXT_NAME] = "\x1b[1m",
 		[TEXT_STR] = "\x1b[32m",  [TEXT_BAD] = "\x1b[31m", [TEXT_ALERT] = "\x1b[1;33m",
 	};
 
-	out__str(out, codes[paint]);
+	return stpcpy(p, codes[paint]);
 }
 
 #define CLOCK_LEN 18 /* HH:MM:SS.nnnnnnnnn */
 
+struct second {
+	int64_t sec;
+	char text[PUT_STEPS(9)];
+};
+
+static __attribute__((cold)) void make_second(struct second *kept, int64_t sec)
+{
+	time_t when = sec;
+	struct tm tm;
+
+	localtime_r(&when, &tm);
+	kept->sec = sec;
+	strftime(kept->text, sizeof(kept->text), "%H:%M:%S.", &tm);
+}
+
 /* The part before the point is made once a second, for events come in order. */
 static char *put_clock(char *p, int64_t wall_ns)
 {
-	static __thread int64_t second_ns = INT64_MIN;
-	static __thread char cached[9];
-	uint64_t ns = (uint64_t)wall_ns - (uint64_t)second_ns;
+	static __thread struct second kept = {.sec = INT64_MIN};
+	uint32_t part;
+	int64_t sec = wall_sec(wall_ns, &part);
 
-	if (ns >= NSEC_PER_SEC) {
-		uint32_t part;
-		time_t when = wall_sec(wall_ns, &part);
-		struct tm tm;
-		char *at;
-
-		localtime_r(&when, &tm);
-		at = put_2(cached, (uint32_t)tm.tm_hour);
-		*at++ = ':';
-		at = put_2(at, (uint32_t)tm.tm_min);
-		*at++ = ':';
-		at = put_2(at, (uint32_t)tm.tm_sec);
-		*at = '.';
-		second_ns = (int64_t)((uint64_t)wall_ns - part);
-		ns = part;
-	}
-	memcpy(p, cached, sizeof(cached));
-	return put_9(p + sizeof(cached), (uint32_t)ns);
+	if (kept.sec != sec)
+		make_second(&kept, sec);
+	return put_9(put_steps(p, kept.text, strlen("HH:MM:SS.")), part);
 }
 
 static void clock_time(struct out *out, int64_t wall_ns)
@@ -262,7 +263,7 @@ char *text__put_duration(char *p, uint64_t ns)
 void text__syscall_name(struct out *out, const struct weir_decoded *d)
 {
 	if (d->syscall) {
-		out__short(out, d->syscall);
+		out__str(out, d->syscall);
 	} else {
 		out__str(out, "sys_");
 		out__i64(out, d->nr);
@@ -343,69 +344,44 @@ static char *put_cpu(char *p, const struct style *style, int32_t cpu)
 {
 	unsigned int width = style ? at_most(style->cpu_width) : 0;
 	char text[PUT_U64_MAX] = "?";
-	unsigned int len = cpu >= 0 ? (unsigned int)(put_u64(text, (uint64_t)cpu) - text) : 1;
+	unsigned int len = 1;
 
+	if (cpu >= 0)
+		len = (unsigned int)(put_u64(text, (uint64_t)cpu) - text);
 	if (len < width)
 		p = put_spaces(p, width - len);
-	for (unsigned int i = 0; i < len; i++)
-		*p++ = text[i];
-	*p++ = ' ';
-	return p;
+	memcpy(p, text, 16); /* more digits than a number of 32 bits has */
+	p[len] = ' ';
+	return p + len + 1;
 }
 
-#define TASK_MAX (WEIR_COMM_LEN * ESCAPE_MAX + PUT_U64_MAX + 2 + COLUMN_MAX)
-
-static char *put_task(char *p, const char *comm, size_t comm_len, uint32_t tid, unsigned int width)
+/* comm[tid] and a space */
+static __attribute__((cold)) char *put_new_task(char *p, const char comm[WEIR_COMM_LEN],
+						uint32_t tid, unsigned int width)
 {
 	char *begin = p;
 	unsigned int len;
 
-	p = put_all_safe(p, comm, comm_len);
+	p = put_all_safe(p, comm, strnlen(comm, WEIR_COMM_LEN));
 	*p++ = '[';
 	p = put_u64(p, tid);
 	*p++ = ']';
 	len = (unsigned int)(p - begin);
-	return len < width ? put_spaces(p, width - len) : p;
+	return put_spaces(p, (len < width ? width - len : 0) + 1);
 }
 
-/*
- * comm[tid] as it is printed. The same few threads make most events, so their texts are kept, by
- * tid; a thread that has changed its name gets a new one.
- */
-struct task_text {
-	char comm[WEIR_COMM_LEN];
-	uint8_t comm_len;
-	uint32_t tid;
-	uint32_t width, len;
-	char text[TASK_MAX];
-};
-
-#define TASK_TEXTS 64
-
-static bool is_of(const struct task_text *known, const char *comm, size_t len, uint32_t tid,
-		  unsigned int width)
+static char *put_task(char *p, const struct sink_event *se, unsigned int width)
 {
-	return known->len && known->tid == tid && known->width == width && known->comm_len == len &&
-	       !memcmp(known->comm, comm, len);
-}
-
-static char *put_known_task(char *p, const struct sink_event *se, unsigned int width)
-{
-	static __thread struct task_text texts[TASK_TEXTS];
+	static __thread struct kept_task tasks[KEPT_TASKS];
+	static const char unknown[WEIR_COMM_LEN] = "?";
 	uint32_t tid = se->decoded->tid;
-	struct task_text *known = &texts[tid % TASK_TEXTS];
-	const char *comm = se->comm ? se->comm : "?";
-	size_t len = strnlen(comm, WEIR_COMM_LEN);
+	uint64_t numbers = (uint64_t)width << 32 | tid;
+	struct kept_task *kept = &tasks[tid % KEPT_TASKS];
+	const char *comm = se->comm ? se->comm : unknown;
 
-	if (!is_of(known, comm, len, tid, width)) {
-		memcpy(known->comm, comm, len);
-		known->comm_len = (uint8_t)len;
-		known->tid = tid;
-		known->width = width;
-		known->len = (uint32_t)(put_task(known->text, comm, len, tid, width) - known->text);
-	}
-	memcpy(p, known->text, known->len);
-	return p + known->len;
+	if (!kept_task__is(kept, comm, numbers))
+		kept_task__set(kept, comm, numbers, put_new_task(kept->text, comm, tid, width));
+	return kept_task__put(p, kept);
 }
 
 /* Ids are 64 digits long; the first twelve are what people call them by. */
@@ -424,21 +400,11 @@ void text__container(struct out *out, const struct sink_event *se)
 	text__safe(out, se->container, short_len(se->container));
 }
 
-void text__head(struct out *out, const struct sink_event *se)
+char *text__put_head(char *p, struct style *style, const struct sink_event *se)
 {
-	struct style *style = out__style(out);
-	char *p;
-
-	text__paint(out, TEXT_DIM);
-	p = put_when(out__room(out, SECONDS_MAX + 2 + COLUMN_MAX + 1), style, se);
-	out__used(out, put_cpu(p, style, se->event->cpu));
-	text__paint(out, TEXT_PLAIN);
-	if (se->decoded->is_raw)
-		return;
-	p = put_known_task(out__room(out, TASK_MAX + 1), se,
-			   style ? at_most(style->task_width) : 0);
-	*p++ = ' ';
-	out__used(out, p);
+	p = put_when(text__put_paint(p, style, TEXT_DIM), style, se);
+	p = text__put_paint(put_cpu(p, style, se->event->cpu), style, TEXT_PLAIN);
+	return se->decoded->is_raw ? p : put_task(p, se, style ? at_most(style->task_width) : 0);
 }
 
 /* The name of the first is that of a call of the kernel's. */

@@ -19,18 +19,40 @@ enum text_paint {
 	TEXT_BAD,   /* errors and violent ends */
 	TEXT_ALERT, /* what is not there, and signals */
 };
-void text__do_paint(struct out *out, enum text_paint paint);
+/*
+ * A line is written through a pointer where it can be: the put_...() return how far they came, and
+ * between two calls of text__more() at most TEXT_ROOM is used.
+ */
+#define TEXT_ROOM 2048
+
+static inline char *text__begin(struct out *out)
+{
+	return out__room(out, TEXT_ROOM);
+}
+
+static inline char *text__more(struct out *out, char *p)
+{
+	out__used(out, p);
+	return text__begin(out);
+}
+
+char *text__do_paint(char *p, enum text_paint paint);
+
+static inline char *text__put_paint(char *p, const struct style *style, enum text_paint paint)
+{
+	return style && style->color ? text__do_paint(p, paint) : p;
+}
 
 static inline void text__paint(struct out *out, enum text_paint paint)
 {
 	const struct style *style = out__style(out);
 
 	if (style && style->color)
-		text__do_paint(out, paint);
+		out__used(out, text__do_paint(text__begin(out), paint));
 }
 
 /* Time, CPU and task, and a space. */
-void text__head(struct out *out, const struct sink_event *se);
+char *text__put_head(char *p, struct style *style, const struct sink_event *se);
 /* " container=..." where there is one. */
 void text__container(struct out *out, const struct sink_event *se);
 /* "buffer full", "dead event": what the cause of a loss is called for people. */

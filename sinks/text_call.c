@@ -6,6 +6,7 @@
  * octal mode only where one is made use of. What weir did not see, it does not print a value for.
  */
 #include "sinks/flags.h"
+#include "sinks/kept.h"
 #include "sinks/out.h"
 #include "sinks/put.h"
 #include "sinks/table.h"
@@ -87,61 +88,102 @@ static char *put_register(char *p, const struct weir_arg *arg)
 	}
 }
 
-/* false: it is a number, and stands for no name. */
-static bool has_name(struct out *out, const struct weir_arg *arg)
+static bool is_number(const struct weir_arg *arg)
 {
-	switch (arg->tag) {
-	case WEIR_TAG_SIG:
-		flags__put_signal(out, (uint32_t)arg->u);
-		return true;
-	case WEIR_TAG_FLAGS:
-		flags__put(out, arg->set, arg->u);
-		return true;
-	case WEIR_TAG_ENUM:
-		flags__put_enum(out, arg->set, (uint32_t)arg->u);
-		return true;
-	default:
-		return false;
-	}
+	return arg->kind == WEIR_ARG_HEX && !(arg->flags & WEIR_ARG_UNREAD) &&
+	       arg->tag != WEIR_TAG_SIG && arg->tag != WEIR_TAG_FLAGS && arg->tag != WEIR_TAG_ENUM;
 }
 
-/* </etc/passwd> */
-static void opened(struct out *out, const char *name)
-{
-	if (!name)
-		return;
-	out__char(out, '<');
-	text__paint(out, TEXT_STR);
-	text__safe(out, name, strlen(name));
-	text__paint(out, TEXT_PLAIN);
-	out__char(out, '>');
-}
-
-static void value(struct out *out, const struct weir_arg *arg)
+static void other_value(struct out *out, const struct weir_arg *arg)
 {
 	if (arg->kind != WEIR_ARG_HEX || (arg->flags & WEIR_ARG_UNREAD))
 		text__value(out, arg);
-	else if (!has_name(out, arg))
-		out__used(out, put_register(out__room(out, NUMBER_MAX), arg));
+	else if (arg->tag == WEIR_TAG_SIG)
+		flags__put_signal(out, (uint32_t)arg->u);
+	else if (arg->tag == WEIR_TAG_FLAGS)
+		flags__put(out, arg->set, arg->u);
+	else
+		flags__put_enum(out, arg->set, (uint32_t)arg->u);
 }
 
-static void arguments(struct out *out, const struct weir_decoded *d, const struct sink_fds *fds)
+static char *put_value(struct out *out, char *p, const struct weir_arg *arg)
 {
-	const char *between = "";
+	if (is_number(arg))
+		return put_register(p, arg);
+	out__used(out, p);
+	other_value(out, arg);
+	return text__begin(out);
+}
 
+/* </etc/passwd> */
+static char *put_opened(struct out *out, char *p, const char *name)
+{
+	if (!name)
+		return p;
+	p = PUT(p, "<");
+	out__used(out, text__put_paint(p, out__style(out), TEXT_STR));
+	text__safe(out, name, strlen(name));
+	p = text__put_paint(text__begin(out), out__style(out), TEXT_PLAIN);
+	return PUT(p, ">");
+}
+
+/* Of a call: "read" and, of each argument, "fd: ". */
+static bool make_shape(struct kept_shape *kept, const struct weir_decoded *d)
+{
+	bool fits = kept__print(kept->name, sizeof(kept->name), &kept->name_len, "%s%s%s",
+				d->syscall, d->abi ? "/" : "", d->abi ? d->abi : "");
+
+	for (uint32_t i = 0; fits && i < d->nargs; i++)
+		fits = kept__print(kept->key[i], sizeof(kept->key[i]), &kept->key_len[i],
+				   "%s: ", d->args[i].name);
+	return fits;
+}
+
+static const struct kept_shape *shape_of(const struct weir_decoded *d)
+{
+	static __thread struct kept_shape shapes[KEPT_SHAPES];
+
+	return d->shape ? kept_shape__find(shapes, d, make_shape) : NULL;
+}
+
+static char *put_name(struct out *out, char *p, const struct weir_decoded *d,
+		      const struct kept_shape *shape)
+{
+	if (shape)
+		return kept_shape__put_name(p, shape);
+	out__used(out, p);
+	text__syscall_name(out, d);
+	return text__begin(out);
+}
+
+static char *put_key(struct out *out, char *p, const char *name)
+{
+	out__used(out, p);
+	out__str(out, name);
+	return PUT(text__begin(out), ": ");
+}
+
+static char *put_arguments(struct out *out, char *p, const struct sink_event *se,
+			   const struct kept_shape *shape)
+{
+	const struct weir_decoded *d = se->decoded;
+	bool any = false;
+
+	p = PUT(p, "(");
 	for (uint32_t i = 0; i < d->nargs; i++) {
 		const struct weir_arg *arg = &d->args[i];
 
 		if (is_unused(d, arg))
 			continue;
-		out__short(out, between);
-		out__short(out, arg->name);
-		out__str(out, ": ");
-		value(out, arg);
-		if (fds)
-			opened(out, fds->arg[i]);
-		between = ", ";
+		if (any)
+			p = PUT(p, ", ");
+		p = shape ? kept_shape__put_key(p, shape, i) : put_key(out, p, arg->name);
+		p = put_value(out, p, arg);
+		if (se->fds)
+			p = put_opened(out, p, se->fds->arg[i]);
+		any = true;
 	}
+	return PUT(p, ")");
 }
 
 static bool returns_address(const struct weir_decoded *d)
@@ -157,97 +199,82 @@ static bool returns_address(const struct weir_decoded *d)
 	return false;
 }
 
-static void error(struct out *out, int err)
+/* What it means in words is told by the C library. */
+static char *put_error(char *p, const struct style *style, int err)
 {
 	const char *name = flags__errno_name(err);
 	const char *text = name ? strerrordesc_np(err) : NULL;
 
-	text__paint(out, TEXT_BAD);
-	out__str(out, "-1 ");
-	if (name) {
-		out__str(out, name);
-	} else {
-		out__str(out, "errno ");
-		out__i64(out, err);
-	}
-	if (text) {
-		out__str(out, " (");
-		out__str(out, text);
-		out__char(out, ')');
-	}
-	text__paint(out, TEXT_PLAIN);
+	p = PUT(text__put_paint(p, style, TEXT_BAD), "-1 ");
+	p = name ? stpcpy(p, name) : put_i64(PUT(p, "errno "), err);
+	if (text)
+		p = PUT(stpcpy(PUT(p, " ("), text), ")");
+	return text__put_paint(p, style, TEXT_PLAIN);
 }
 
-static void result(struct out *out, const struct weir_decoded *d)
+static char *put_result(char *p, const struct style *style, const struct weir_decoded *d)
 {
-	out__str(out, " = ");
+	p = PUT(p, " = ");
 	if (d->ret < 0 && d->ret >= -ERRNO_MAX)
-		error(out, (int)-d->ret);
-	else if (returns_address(d))
-		out__hex(out, (uint64_t)d->ret);
-	else
-		out__i64(out, d->ret);
+		return put_error(p, style, (int)-d->ret);
+	return returns_address(d) ? put_hex(p, (uint64_t)d->ret) : put_i64(p, d->ret);
 }
 
-static void duration(struct out *out, const struct weir_call *call)
+static char *put_took(char *p, const struct style *style, const struct weir_call *call)
 {
 	uint64_t ns = call->exit->stamp_ns - call->enter->stamp_ns;
 
-	text__paint(out, TEXT_DIM);
-	out__str(out, call->found ? " <over " : " <");
-	out__used(out, text__put_duration(out__room(out, TEXT_DURATION_MAX), ns));
-	out__str(out, call->found ? ", from before the trace>" : ">");
-	text__paint(out, TEXT_PLAIN);
+	p = text__put_paint(p, style, TEXT_DIM);
+	p = call->found ? PUT(p, " <over ") : PUT(p, " <");
+	p = text__put_duration(p, ns);
+	p = call->found ? PUT(p, ", from before the trace>") : PUT(p, ">");
+	return text__put_paint(p, style, TEXT_PLAIN);
+}
+
+static char *put_lost(char *p, const struct style *style)
+{
+	p = PUT(text__put_paint(PUT(p, " = ?"), style, TEXT_ALERT), " <lost>");
+	return text__put_paint(p, style, TEXT_PLAIN);
 }
 
 /* What stands behind the arguments, for each way in which a call can end. */
-static void ending(struct out *out, const struct sink_event *se, const struct weir_call *call)
+static char *put_ending(struct out *out, char *p, const struct sink_event *se,
+			const struct weir_call *call)
 {
+	const struct style *style = out__style(out);
 	const struct weir_decoded *d = se->decoded;
 
 	switch (call->end) {
 	case WEIR_CALL_RETURNED:
-		result(out, d);
+		p = put_result(p, style, d);
 		if (se->fds)
-			opened(out, se->fds->result);
-		duration(out, call);
-		break;
+			p = put_opened(out, p, se->fds->result);
+		return put_took(p, style, call);
 	case WEIR_CALL_BORN:
 	case WEIR_CALL_NO_ENTER:
-		result(out, d);
-		break;
+		return put_result(p, style, d);
 	case WEIR_CALL_NO_RETURN:
-		out__str(out, " = ?");
-		break;
+		return PUT(p, " = ?");
 	case WEIR_CALL_BROKEN:
-		out__str(out, " = ?");
-		text__paint(out, TEXT_ALERT);
-		out__str(out, " <lost>");
-		text__paint(out, TEXT_PLAIN);
-		break;
+		return put_lost(p, style);
 	case WEIR_CALL_OPEN:
-		out__str(out,
-			 call->found ? " <unfinished, from before the trace>" : " <unfinished>");
-		break;
+		return call->found ? PUT(p, " <unfinished, from before the trace>")
+				   : PUT(p, " <unfinished>");
 	}
+	return p;
 }
 
 int text__call(struct out *out, const struct sink_event *se, const struct weir_call *call)
 {
 	const struct weir_decoded *d = se->decoded;
+	const struct kept_shape *shape = shape_of(d);
+	struct style *style = out__style(out);
+	char *p = text__put_head(text__begin(out), style, se);
 
-	text__head(out, se);
-	text__paint(out, TEXT_NAME);
-	text__syscall_name(out, d);
-	text__paint(out, TEXT_PLAIN);
-	if (d->has_args) {
-		out__char(out, '(');
-		arguments(out, d, se->fds);
-		out__char(out, ')');
-	} else {
-		out__str(out, "(?)");
-	}
-	ending(out, se, call);
+	p = put_name(out, text__put_paint(p, style, TEXT_NAME), d, shape);
+	p = text__put_paint(p, style, TEXT_PLAIN);
+	p = d->has_args ? put_arguments(out, p, se, shape) : PUT(p, "(?)");
+	out__used(out, put_ending(out, p, se, call));
 	text__container(out, se);
 	text__marks(out, se->event);
 	out__char(out, '\n');

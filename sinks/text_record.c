@@ -292,7 +292,7 @@ void text__record(struct out *out, const struct sink_event *se)
 			sentence = kinds[i].sentence;
 	if (d->is_raw)
 		sentence = raw;
-	text__head(out, se);
+	out__used(out, text__put_head(text__begin(out), out__style(out), se));
 	sentence(out, d);
 	text__container(out, se);
 }
