@@ -226,10 +226,14 @@ class Parts(unittest.TestCase):
         self.assertEqual(whole["sys_enter"] + whole["sys_exit"], ledger["delivered"])
 
     def test_max_size(self):
-        """The oldest goes; what is left is a capture."""
-        limit = 8 << 20
+        """The oldest goes; what is left is a capture, also where there was loss."""
+        for more in ((), ("--buffer", "64k")):
+            with self.subTest(more):
+                self.check_max_size(8 << 20, *more)
+
+    def check_max_size(self, limit, *args):
         with live.Load("calls", "-t", 2, "-n", 300000, "getpid") as load, \
-                Capture("-e", CALLS, "-p", load.pid, "--max-size", limit) as capture:
+                Capture("-e", CALLS, "-p", load.pid, "--max-size", limit, *args) as capture:
             load.run()
             self.assertEqual(capture.end(), 0)
             ledger = capture.ledger()
