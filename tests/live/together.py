@@ -323,7 +323,7 @@ class Together(unittest.TestCase):
         for tool in self.tools:
             grown = growth(tool.samples)
             self.assertLessEqual(grown.bytes, SLACK, tool.name)
-            self.assertLessEqual(grown[1:], (0, 0, 0), tool.name)
+            self.assertEqual(grown[1:], (0, 0, 0), tool.name)
 
     def test_accounts_close(self):
         """Nothing is late either (G2): order is exact everywhere."""
@@ -342,16 +342,16 @@ class Together(unittest.TestCase):
         self.assertEqual(ledger["delivered"] + live.lost(ledger), self.sent)
         for name in ("trace", "record"):
             self.assertGreaterEqual(live.calls_accounted(self.ledgers[name]), 2 * self.sent)
-        lost = live.lost(self.ledgers["trace"])
-        self.assertLessEqual(self.text.foreign, self.sent)
-        self.assertGreaterEqual(self.text.foreign + lost, self.sent)
+        # A gap may cut a call in two lines, or swallow it.
+        self.assertLessEqual(abs(self.text.foreign - self.sent), live.lost(self.ledgers["trace"]))
 
     def test_verified(self):
         """The capture, and the foreign events' trace, line by line."""
         status, out, said = self.verified
         self.assertEqual(status, 0, out + said)
-        self.assertIn("all promises kept", out)
-        self.assertIn(f"{self.ledgers['map']['delivered']} events", self.said["verify"])
+        for told in out, self.said["verify"]:
+            self.assertIn("all promises kept", told)
+        self.assertRegex(self.said["verify"], rf"\b{self.ledgers['map']['delivered']} events,")
 
     def test_kernel_log(self):
         self.assertEqual(self.log.complaints(), [])

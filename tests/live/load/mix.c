@@ -36,11 +36,15 @@ static void make_call(void)
 /* A process on the same CPU, so that each byte is a switch. */
 static void begin_pipe(void)
 {
+	pid_t pid;
 	char byte;
 
 	if (pipe(to_other) || pipe(from_other))
 		err(1, "pipe");
-	if (fork())
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(to_other[1]);
@@ -58,6 +62,7 @@ static void pass_byte(void)
 		err(1, "pipe");
 }
 
+/* To itself. */
 static void begin_udp(void)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
@@ -65,7 +70,6 @@ static void begin_udp(void)
 	socklen_t len = sizeof(here);
 
 	udp = socket(AF_INET, SOCK_DGRAM, 0);
-	/* What is sent comes back; without a loopback device it goes by a pair of its own. */
 	if (udp < 0 || bind(udp, (struct sockaddr *)&here, sizeof(here)) ||
 	    getsockname(udp, (struct sockaddr *)&here, &len) ||
 	    connect(udp, (struct sockaddr *)&here, len))
