@@ -807,85 +807,6 @@ static void hardware_counts_or_is_missed(void **state)
 		    told->records[0].count[WEIR_LEAN_CYCLES]);
 }
 
-/* ---- lanes ---- */
-
-static int make_ring(uint32_t record_bytes, uint32_t records)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-
-	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(uint32_t), record_bytes, records,
-			      &opts);
-}
-
-static int make_rings(int ring_fd, uint32_t cpus)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)ring_fd);
-
-	return bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t),
-			      sizeof(uint32_t), cpus, &opts);
-}
-
-static void refused(struct weir_lanes_opts opts)
-{
-	errno = 0;
-	assert_null(weir_lanes__new(&opts));
-	assert_int_equal(errno, EINVAL);
-}
-
-/* What is not as weir_lane.bpf.h declares it is refused, before anything is mapped. */
-static void lanes_refuse_what_does_not_fit(void **state)
-{
-	const uint32_t cpus = (uint32_t)last_cpu() + 1;
-	int ring = make_ring(40, 64), rings = make_rings(ring, cpus);
-	int lanes_fd = make_ring(sizeof(struct weir_lane), cpus), other = make_ring(40, cpus);
-	const struct weir_lanes_opts good = {
-		.sz = sizeof(good),
-		.rings_fd = rings,
-		.lanes_fd = lanes_fd,
-		.nr_cpus = cpus,
-		.records = 64,
-		.record_bytes = 40,
-	};
-	struct weir_lane_account account;
-	struct weir_lanes_opts bad;
-	struct weir_lanes *lanes;
-
-	assert_true(ring >= 0 && rings >= 0 && lanes_fd >= 0 && other >= 0);
-#define WITH(member, value) (bad = good, bad.member = (value), bad)
-	refused(WITH(sz, sizeof(good) - 1));
-	refused(WITH(nr_cpus, 0));
-	refused(WITH(nr_cpus, cpus + 1));
-	refused(WITH(records, 0));
-	refused(WITH(records, 63));
-	refused(WITH(record_bytes, 8));
-	refused(WITH(record_bytes, 41));
-	refused(WITH(rings_fd, lanes_fd));
-	refused(WITH(lanes_fd, other));
-#undef WITH
-	/* A ring that the program does not know, for it is of another size. */
-	bad = good;
-	bad.records = 128;
-	lanes = weir_lanes__new(&bad);
-	assert_non_null(lanes);
-	assert_int_equal(weir_lanes__grow(lanes), -EINVAL);
-	weir_lanes__free(lanes);
-
-	lanes = weir_lanes__new(&good);
-	assert_non_null(lanes);
-	assert_int_equal(weir_lanes__account(lanes, last_cpu(), &account), -ENOENT);
-	assert_int_equal(weir_lanes__grow(lanes), cpus__count(&t.online));
-	assert_int_equal(weir_lanes__grow(lanes), 0);
-	assert_int_equal(weir_lanes__account(lanes, last_cpu(), &account), 0);
-	assert_int_equal(weir_lanes__account(lanes, -1, &account), -ENOENT);
-	assert_int_equal(weir_lanes__account(lanes, (int)cpus, &account), -ENOENT);
-	assert_int_equal(weir_lanes__close(lanes, &reader, NULL), 0);
-	weir_lanes__free(lanes);
-	close(ring);
-	close(rings);
-	close(lanes_fd);
-	close(other);
-}
-
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -907,7 +828,6 @@ int main(void)
 		CASE(counters_are_read_at_each_switch),
 		CASE(hardware_counts_or_is_missed),
 		CASE(a_counter_that_is_not_there_leaves_the_others),
-		CASE(lanes_refuse_what_does_not_fit),
 	};
 	int r = cmocka_run_group_tests_name("lean", tests, NULL, NULL);
 

@@ -18,8 +18,8 @@ PYTHON_LEAVES = {"test", "idlelib", "lib2to3", "pydoc_data", "ensurepip", "distu
 
 FOLDERS = ("bin", "dev", "proc", "sys", "tmp", "run", "root", "etc")
 
-LIVE = ("fence_control", "fence_stream", "order_readers", "probes_smoke", "probes_calls", "lean_probe",
-        "perf_objects", "perf_stream", "perf_snapshot")
+LIVE = ("fence_control", "fence_stream", "order_readers", "probes_smoke", "probes_calls", "lanes",
+        "lean_probe", "perf_objects", "perf_stream", "perf_snapshot")
 LOADS = ("calls", "deeds", "forks", "names", "paths", "reuse", "tiny")
 
 
