@@ -118,7 +118,7 @@ static bool is_active(const struct usage_group *group)
 {
 	const struct usage_counts *now = &group->row.now;
 
-	return now->time_ns || now->voluntary || now->involuntary;
+	return now->time_ns || now->voluntary || now->involuntary || group->row.ended;
 }
 
 static bool is_nobodys(const struct usage_group *group)
@@ -338,7 +338,7 @@ static void count_rows(struct top_table *table)
 			continue;
 		table->threads += !exited;
 		table->processes += !exited && row->pid == row->tid;
-		table->exited += exited && (row->now.time_ns || row->now.voluntary);
+		table->exited += row->ended;
 	}
 }
 

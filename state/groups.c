@@ -186,6 +186,7 @@ static int add_row(struct usage_groups *groups, struct usage_group *group,
 	group->threads += thread;
 	group->processes += thread && row->tid == row->pid;
 	group->exited += thread && row->state == USAGE_EXITED;
+	group->row.ended |= row->ended;
 	/* The leader's, where there are several. */
 	if (thread && row->tid == row->pid && group->row.tid == row->tid)
 		memcpy(group->row.comm, row->comm, sizeof(row->comm));

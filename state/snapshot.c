@@ -159,6 +159,7 @@ static void thread_row(struct usage *usage, struct runner *runner)
 	row->cpu = runner->last_cpu;
 	row->start_ns = runner->start_ns;
 	memcpy(row->comm, runner->comm, sizeof(row->comm));
+	row->ended = runner->exit_ns && !(runner->flags & RUNNER_END_TOLD);
 	if (runner->exit_ns)
 		runner->flags |= RUNNER_END_TOLD;
 }

@@ -92,6 +92,7 @@ enum usage_state {
 struct usage_row {
 	enum usage_kind kind;
 	enum usage_state state;
+	bool ended;	   /* and it had not at the last snapshot */
 	uint32_t pid, tid; /* of a thread; pid: of USAGE_GONE_THREADS, too */
 	int32_t cpu;	   /* of USAGE_IDLE and USAGE_GAP; of a thread, where it ran last; -1 */
 	uint32_t uid;	   /* TASKS_UID_UNKNOWN */

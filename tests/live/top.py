@@ -600,7 +600,7 @@ class Options(unittest.TestCase):
         report = self.report("-i")
         for row in report["rows"]:
             self.assertTrue(row["time_ns"] or row["voluntary"] or row["involuntary"]
-                            or row["kind"] == "idle", row)
+                            or row["kind"] == "idle" or row.get("state") == "exited", row)
         self.assertLess(len(report["rows"]), len(self.report()["rows"]))
 
     def test_rows(self):

@@ -399,6 +399,17 @@ static void test_broken_records(void **state)
 	assert_int_equal(take(10)->trouble.broken, 3);
 }
 
+/* One whose every switch the kernel has hidden is told of all the same, once. */
+static void test_ended_unseen(void **state)
+{
+	(void)state;
+	forked(5, 20, 20, 5, "short");
+	exited(8, 20, 20, 5, true);
+	sw(1, 10, 0, 7);
+	assert_true(thread(take(10), 20)->ended);
+	assert_false(thread(take(20), 20)->ended);
+}
+
 /* ---- what is counted -------------------------------------------------------------------------- */
 
 static struct weir_lean_counted counted(uint64_t stamp_ns, uint32_t next, uint64_t cycles)
@@ -699,6 +710,7 @@ int main(void)
 		BOTH("a CPU goes away", test_cpu_goes_away),
 		BOTH("a CPU comes later", test_cpu_comes_later),
 		LEAN("broken records", test_broken_records),
+		LEAN("a process whose switches are hidden", test_ended_unseen),
 		LEAN("A12 counters", test_a12_counters),
 		LEAN("A12 a counter cannot be read", test_a12_unread),
 		LEAN("A12 another CPU", test_a12_another_cpu),
