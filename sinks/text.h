@@ -19,21 +19,16 @@ enum text_paint {
 	TEXT_BAD,   /* errors and violent ends */
 	TEXT_ALERT, /* what is not there, and signals */
 };
+
 /*
- * A line is written through a pointer where it can be: the put_...() return how far they came, and
- * between two calls of text__more() at most TEXT_ROOM is used.
+ * A line is written through a pointer where it can be: the put_...() return how far they came. What may
+ * be long is appended, and then there is room for the rest of a line again.
  */
 #define TEXT_ROOM 2048
 
 static inline char *text__begin(struct out *out)
 {
 	return out__room(out, TEXT_ROOM);
-}
-
-static inline char *text__more(struct out *out, char *p)
-{
-	out__used(out, p);
-	return text__begin(out);
 }
 
 char *text__do_paint(char *p, enum text_paint paint);
