@@ -109,9 +109,9 @@ static __always_inline void weir_lane_publish(struct weir_lane *lane)
 }
 
 /*
- * Behind weir_lane_publish(): is an eighth of the lane full? Once for each tail, so that a reader that sleeps
- * until then is woken once. The look at the tail may be an old one, for the reader moves it meanwhile;
- * the next record looks again, long before anything is lost.
+ * Behind weir_lane_publish(): is an eighth of the lane full? Once for each tail, so that a reader
+ * that sleeps until then is woken once. The look at the tail may be an old one, for the reader moves
+ * it meanwhile; the next record looks again, long before anything is lost.
  */
 static __always_inline _Bool weir_lane_fills_up(struct weir_lane *lane)
 {

@@ -330,7 +330,7 @@ static bool wait_for_report(struct top *t, uint64_t until_ns)
 	for (int i = 0; i < TOP_WAKE_FDS; i++)
 		fds[1 + i].fd = wake_fds[i];
 	go_on = wait_until(t, until_ns, fds, 1 + TOP_WAKE_FDS);
-	/* Small rings fill up as fast as they are read: each look would be a switch more for those seen. */
+	/* Small rings fill up as fast as they are read: each look is a switch more for who is seen. */
 	if (fds[1 + TOP_WAKE_RINGS].revents)
 		poll(NULL, 0, LEAST_PAUSE_MS);
 	return go_on;

@@ -20,8 +20,8 @@
 #define STATE_DEAD	      0x80
 
 /*
- * Hardware counts are at least that wide, and no CPU has more in a ns. One that falls has wrapped there, or,
- * if that would be more than can be, has begun anew.
+ * Hardware counts are at least that wide, and no CPU has more in a ns. One that falls has wrapped
+ * there, or, if that would be more than can be, has begun anew.
  */
 #define COUNTER_BITS	 48
 #define COUNTS_MOST_A_NS 64

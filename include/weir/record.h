@@ -62,7 +62,7 @@ struct weir_lane {
 	__u64 away;	/* not 0: this CPU has gone offline, and nothing was tried since */
 	__u64 note[4];	/* the writer's own */
 	__u64 tail;	/* the reader's: records that it has done with */
-	__u64 rung;	/* the writer's: 1 + the tail for which it has told that the lane fills up */
+	__u64 rung;	/* the writer's: 1 + the tail for which it has told that this fills up */
 	__u64 reserved[6];
 };
 
