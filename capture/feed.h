@@ -2,7 +2,7 @@
 /*
  * feed.h - a capture -> a stream: its packets, one after the other, as sources "life0", "cpu0", ...
  *
- * Memory is two packets for each CPU, however long the capture is. What can't be read is told as a gap
+ * Memory is a packet for each CPU, two at most, however long the capture is. What can't be read is told as a gap
  * at its place. Prints nothing, starts no thread.
  */
 #ifndef WEIR_CAPTURE_FEED_H

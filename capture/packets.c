@@ -283,10 +283,14 @@ static uint64_t next_begin(const struct packets *p)
 	return p->prev_end_ns > p->begin_ns ? p->prev_end_ns : p->begin_ns + 1;
 }
 
-static void open_packet(struct capture *c, struct packets *p)
+/* record_ns: of the record that it is opened for; 0: of none. */
+static void open_packet(struct capture *c, struct packets *p, uint64_t record_ns)
 {
 	uint64_t begin_ns = next_begin(p);
 
+	/* Behind the last record of the one before: a reader has no more to do with that then. */
+	if (record_ns > begin_ns)
+		begin_ns++;
 	if (p->fd < 0) {
 		p->first_ns = begin_ns > c->part_start_ns ? begin_ns : c->part_start_ns;
 		begin_ns = p->first_ns + 1;
@@ -350,7 +354,7 @@ void packets__close(struct capture *c, struct packets *p, uint64_t end_ns)
 	int err;
 
 	if (!p->at && p->has_pending)
-		open_packet(c, p);
+		open_packet(c, p, 0);
 	if (!p->at)
 		return;
 	/* With the empty ones before and behind it. */
@@ -407,7 +411,7 @@ char *packets__append_slowly(struct capture *c, struct packets *p, const struct 
 	packets__close(c, p, p->end_ns);
 	if (p->at)
 		drop_packet(c, p);
-	open_packet(c, p);
+	open_packet(c, p, head->stamp);
 	/* Of the probes' records none is: a full packet of them takes longer than a nanosecond. */
 	if (moved.stamp < p->begin_ns)
 		moved.stamp = p->begin_ns;
