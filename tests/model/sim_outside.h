@@ -151,8 +151,8 @@ struct out_emit {
 	uint64_t entry;
 	uint64_t position; /* perf: of the record that is written; backward: `size` bytes of it */
 	uint32_t size;
-	bool tells_loss;   /* perf: room for a LOST is reserved, too */
-	void *record;	   /* ring buffer */
+	bool tells_loss; /* perf: room for a LOST is reserved, too */
+	void *record;	 /* ring buffer */
 };
 
 /* perf: emissions of one ring nest, the last one begun is the first to end. */
