@@ -469,6 +469,20 @@ static bool is_readable(struct reader *reader, const struct reader_flaw *flaw, u
 	return step == PACKET_END;
 }
 
+/* Whole or not, it is a packet of another capture, whose file came here by mistake. */
+static bool is_others(struct reader *reader, const struct reader_flaw *flaw)
+{
+	const uint8_t *uuid = reader__env(reader)->uuid;
+	size_t count;
+	const struct reader_stream *stream = &reader__streams(reader, &count)[flaw->stream];
+	const struct packet_place any = {NULL, stream->kind, stream->instance};
+	struct capture_packet head;
+
+	return !reader__bytes(reader, flaw->stream, flaw->file, flaw->offset, &head,
+			      sizeof(head)) &&
+	       packet__is_head(&head, &any) && memcmp(head.uuid, uuid, sizeof(head.uuid)) != 0;
+}
+
 static bool is_tail(const struct reader_file *file, const struct reader_flaw *flaw)
 {
 	return (flaw->kind == READER_TORN || flaw->kind == READER_DAMAGED) && !file->compressed &&
@@ -526,7 +540,8 @@ int survey__repair(struct reader *reader, survey_cut_fn fn, void *ctx)
 			.records = flaws[i].records,
 		};
 
-		if (!is_tail(file, &flaws[i]) || is_readable(reader, &flaws[i], bytes))
+		if (!is_tail(file, &flaws[i]) || is_others(reader, &flaws[i]) ||
+		    is_readable(reader, &flaws[i], bytes))
 			continue;
 		done.error = cut(reader__dir(reader), file, flaws[i].offset);
 		failed += done.error != 0;

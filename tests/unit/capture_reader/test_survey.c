@@ -355,6 +355,13 @@ static void test_repair_leaves_the_rest(void **state)
 		free(after);
 		bytes[at] ^= 0x40;
 	}
+	/* Packets of another capture, by their uuid. */
+	for (size_t at = 0; at < len; at += packet__bytes((const void *)(bytes + at)))
+		bytes[at + 4] ^= 0x40;
+	build__write(path, bytes, len);
+	assert_int_equal(repair(&build), 0);
+	assert_int_equal(build__read(path, &after), len);
+	free(after);
 	free(bytes);
 	build__remove(&build);
 }
