@@ -344,6 +344,22 @@ static void o15_loss_beyond_the_clock(void **state)
 	mix__end(m);
 }
 
+/* G2: T and the stamps are by two clocks that a handshake has found apart: nothing is proved by T any more. */
+static void g2_clocks_apart(void **state)
+{
+	struct mix *m = mix__new(NULL);
+
+	mix__perf(m);
+	mix__feed(m, "10#0");
+	mix__poll_at(m, 100);
+	assert_int_equal(mix__ledger(m).order, WEIR_ORDER_EXACT);
+	m->stream->clock_off_ns = -5000;
+	m->estimated = true;
+	mix__poll_at(m, 200);
+	assert_int_equal(mix__ledger(m).order, WEIR_ORDER_ESTIMATED);
+	mix__end(m);
+}
+
 /* O21, O14: an interrupt nests in a writer: nothing of both is visible before the outer one ends. */
 static void o21_nested_writers(void **state)
 {
@@ -431,6 +447,7 @@ int main(void)
 		cmocka_unit_test(l1_lost_samples),
 		cmocka_unit_test(l12_throttle),
 		cmocka_unit_test(o15_loss_beyond_the_clock),
+		cmocka_unit_test(g2_clocks_apart),
 		cmocka_unit_test(o21_nested_writers),
 		cmocka_unit_test(m2_new_memory),
 	};
