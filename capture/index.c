@@ -533,7 +533,7 @@ int index__make(struct reader *r)
 		settle_uuid(&ix);
 		err = expect_files(&ix);
 	}
-	ix.has_first_part = has_first_part(r);
+	ix.has_first_part = !err && has_first_part(r);
 	for (size_t i = 0; i < r->nr_streams && !err; i++) {
 		struct reader_stream *stream = &r->streams[i];
 

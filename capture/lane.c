@@ -60,14 +60,9 @@ static void tell_broken(struct feed *f, struct lane *lane, enum capture_ring rin
 /* The end of the last packet that there is, of any stream. */
 static uint64_t last_end_ns(const struct feed *f)
 {
-	uint64_t last_ns = 0;
-	size_t count;
-	const struct reader_stream *streams = reader__streams(f->reader, &count);
+	uint64_t first_ns, last_ns;
 
-	for (size_t i = 0; i < count; i++)
-		if (streams[i].nr_packets &&
-		    streams[i].packets[streams[i].nr_packets - 1].end_ns > last_ns)
-			last_ns = streams[i].packets[streams[i].nr_packets - 1].end_ns;
+	reader__span(f->reader, &first_ns, &last_ns);
 	return last_ns;
 }
 

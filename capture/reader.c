@@ -129,6 +129,23 @@ const struct reader_stream *reader__streams(const struct reader *r, size_t *coun
 	return r->streams;
 }
 
+void reader__span(const struct reader *r, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t i = 0; i < r->nr_streams; i++) {
+		const struct reader_packet *packets = r->streams[i].packets;
+		size_t n = r->streams[i].nr_packets;
+
+		if (n && packets[0].begin_ns < first_ns)
+			first_ns = packets[0].begin_ns;
+		if (n && packets[n - 1].end_ns > last_ns)
+			last_ns = packets[n - 1].end_ns;
+	}
+	*begin_ns = first_ns < last_ns ? first_ns : last_ns;
+	*end_ns = last_ns;
+}
+
 const struct reader_flaw *reader__flaws(const struct reader *r, size_t *count)
 {
 	*count = r->nr_flaws;

@@ -95,6 +95,8 @@ void reader__close(struct reader *reader);
 const struct reader_env *reader__env(const struct reader *reader);
 /* By kind, then instance. */
 const struct reader_stream *reader__streams(const struct reader *reader, size_t *count);
+/* From the first packet of all streams to the last; where there is none, from 0 to 0. */
+void reader__span(const struct reader *reader, uint64_t *begin_ns, uint64_t *end_ns);
 const struct reader_flaw *reader__flaws(const struct reader *reader, size_t *count);
 int reader__dir(const struct reader *reader); /* the folder's descriptor */
 /* Does a weir write it just now? */

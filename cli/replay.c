@@ -74,16 +74,15 @@ static const struct command_def replay_command = {
 		"Prints a capture that weir record has made, as weir trace would have printed it: all\n"
 		"CPUs as one stream in true time order, what was lost in its place. Reads what can be\n"
 		"read: what is torn or damaged is a gap.",
-	.after =
-		"A TIME is " WHEN_FORMS ".\n"
-		"A time of day is the first such one in the capture.\n\n"
-		"-y and -P know of descriptors what was opened while the capture was made.\n\n"
-		"Examples:\n"
-		"  weir replay cap                            all of it\n"
-		"  weir replay --from +60 --to +61 cap        one second of it\n"
-		"  weir replay -e sys:openat --failed cap     files that were not there\n"
-		"  weir replay -c -p 123 cap                  calls of 123 and its children, counted\n\n"
-		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
+	.after = "A TIME is " WHEN_FORMS ".\n"
+		 "A time of day is the first such one in the capture.\n\n"
+		 "-y and -P know of descriptors what was opened while the capture was made.\n\n"
+		 "Examples:\n"
+		 "  weir replay cap                            all of it\n"
+		 "  weir replay --from +60 --to +61 cap        one second of it\n"
+		 "  weir replay -e sys:openat --failed cap     files that were not there\n"
+		 "  weir replay -c -p 123 cap                  calls of 123 and its children\n\n"
+		 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 something was lost (--strict).",
 	.options = replay_options,
 };
 
@@ -158,27 +157,6 @@ static bool check_time(const struct replay *r, const char *option, const char *t
 	return false;
 }
 
-/* From the capture's first packet to its last. */
-static void find_span(struct replay *r)
-{
-	size_t count;
-	const struct reader_stream *streams = reader__streams(r->reader, &count);
-
-	r->base.start_ns = UINT64_MAX;
-	r->base.wall_offset_ns = reader__env(r->reader)->wall_offset_ns;
-	for (size_t i = 0; i < count; i++) {
-		const struct reader_packet *packets = streams[i].packets;
-		size_t n = streams[i].nr_packets;
-
-		if (n && packets[0].begin_ns < r->base.start_ns)
-			r->base.start_ns = packets[0].begin_ns;
-		if (n && packets[n - 1].end_ns > r->base.end_ns)
-			r->base.end_ns = packets[n - 1].end_ns;
-	}
-	if (r->base.start_ns > r->base.end_ns)
-		r->base.start_ns = r->base.end_ns;
-}
-
 static void say_outside(const struct replay *r)
 {
 	double seconds = (double)(r->base.end_ns - r->base.start_ns) / 1e9;
@@ -191,7 +169,8 @@ static void say_outside(const struct replay *r)
 
 static bool check_range(struct replay *r)
 {
-	find_span(r);
+	reader__span(r->reader, &r->base.start_ns, &r->base.end_ns);
+	r->base.wall_offset_ns = reader__env(r->reader)->wall_offset_ns;
 	r->range.to_ns = UINT64_MAX;
 	if (!check_time(r, "from", r->opts.from, &r->range.from_ns) ||
 	    !check_time(r, "to", r->opts.to, &r->range.to_ns))

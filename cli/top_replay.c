@@ -44,17 +44,30 @@ static int end_interval(struct top_replay *r, uint64_t at_ns)
 	return r->fn(r->ctx, snapshot, &account, r->last);
 }
 
-/* Everything before this event has been told: so has the interval, if it ends here. */
+/* Where stamps end there is no next one. */
+static uint64_t plan_next(const struct top_replay *r, uint64_t ns)
+{
+	return ns < UINT64_MAX - r->interval_ns ? ns + r->interval_ns : UINT64_MAX;
+}
+
+/* Everything before that has been told: so have the intervals that end there. */
+static int end_before(struct top_replay *r, uint64_t ns)
+{
+	int err = 0;
+
+	while (!err && r->next_ns < ns) {
+		err = end_interval(r, r->next_ns);
+		r->next_ns = plan_next(r, r->next_ns);
+	}
+	return err;
+}
+
 static int on_event(void *ctx, const struct weir_event *event)
 {
 	struct top_replay *r = ctx;
-	int err = 0;
-
 	/* A stamp that was made up ends nothing. */
-	while (!err && event->stamp_ns > r->next_ns && event->stamp_ns <= r->end_ns) {
-		err = end_interval(r, r->next_ns);
-		r->next_ns += r->interval_ns;
-	}
+	int err = event->stamp_ns <= r->end_ns ? end_before(r, event->stamp_ns) : 0;
+
 	tasks__apply(r->tasks, event);
 	usage__apply(r->usage, event);
 	usage__sched(r->usage, event);
@@ -77,24 +90,14 @@ static void on_task(void *ctx, const struct weir_seed *seed, const char *exe, co
 	usage__seed(r->usage, seed);
 }
 
-/* From the capture's first packet to its last; each CPU has a part in it. */
-static void find_span(struct top_replay *r)
+/* Each CPU has a part in the capture from its begin. */
+static void begin_accounts(struct top_replay *r)
 {
 	size_t count;
 	const struct reader_stream *streams = reader__streams(r->reader, &count);
 
-	r->begin_ns = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		const struct reader_packet *packets = streams[i].packets;
-		size_t n = streams[i].nr_packets;
-
-		if (n && packets[0].begin_ns < r->begin_ns)
-			r->begin_ns = packets[0].begin_ns;
-		if (n && packets[n - 1].end_ns > r->end_ns)
-			r->end_ns = packets[n - 1].end_ns;
-	}
-	if (r->begin_ns > r->end_ns)
-		r->begin_ns = r->end_ns;
+	reader__span(r->reader, &r->begin_ns, &r->end_ns);
+	r->next_ns = plan_next(r, r->begin_ns);
 	usage__begin(r->usage, r->begin_ns);
 	for (size_t i = 0; i < count; i++)
 		if (streams[i].kind == CAPTURE_CPU)
@@ -134,8 +137,7 @@ static bool open_feed(struct top_replay *r)
 	r->tasks = tasks__new(0);
 	r->usage = r->tasks ? usage__new(r->tasks, 0) : NULL;
 	if (r->stream && r->usage) {
-		find_span(r);
-		r->next_ns = r->begin_ns + r->interval_ns;
+		begin_accounts(r);
 		r->feed = feed__new(r->reader, r->stream, &all);
 		err = r->feed ? feed__tasks(r->feed, on_task, r) : -errno;
 	}
@@ -173,7 +175,7 @@ void top_replay__free(struct top_replay *r)
 
 int top_replay__run(struct top_replay *r, top_interval_fn fn, void *ctx)
 {
-	int more = 1;
+	int more = 1, err;
 
 	r->fn = fn;
 	r->ctx = ctx;
@@ -184,6 +186,7 @@ int top_replay__run(struct top_replay *r, top_interval_fn fn, void *ctx)
 	/* What was not read has no report. */
 	if (stop__requested)
 		return -ECANCELED;
+	err = end_before(r, r->end_ns);
 	r->last = true;
-	return end_interval(r, r->end_ns);
+	return err ? err : end_interval(r, r->end_ns);
 }

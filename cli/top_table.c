@@ -5,12 +5,10 @@
 #include "cli/top.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KTHREADD 2 /* the parent of all threads of the kernel */
 

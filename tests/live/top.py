@@ -310,6 +310,20 @@ class Replay(unittest.TestCase):
             status, out, _ = live.run("top", "--replay", capture.dir, "-n", 1, "-d", 0.5)
             self.assertEqual((status, out.count("weir top ")), (0, 1))
 
+    def test_idle_end(self):
+        """Each report covers the time that was asked for, also where no event comes any more."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            capture = os.path.join(folder, "capture")
+            status, _, said = live.run("record", "-o", capture, "-e", "process,sched", "-d", 2.5,
+                                       "sleep", 4)
+            self.assertEqual(status, 0, said)
+            status, out, said = live.run("top", "--replay", capture, "--json", "-d", 0.5)
+            self.assertEqual(status, 0, said)
+            reports = [json.loads(line) for line in out.splitlines()]
+            self.assertGreaterEqual(len(reports), 5)
+            for report in reports[:-1]:
+                self.assertEqual(elapsed_ns(report), 500_000_000)
+
     def test_without_switches(self):
         with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
             capture = os.path.join(folder, "capture")
