@@ -41,7 +41,7 @@ static const struct command_def bench_command = {
 		"  probe       ns that a record costs the traced program, by each way to send it,\n"
 		"              and ns that the accounting probe adds to a switch of tasks\n"
 		"  order       ns to put a record into order, by the number of rings\n"
-		"  latency     time from a record's stamp to its delivery, by what proves the order\n"
+		"  latency     from a record's stamp to its delivery, by what proves the order\n"
 		"  throughput  the most events a second of which none is lost\n\n"
 		"All but order need root. It takes three quarters of a minute, and nothing else\n"
 		"should run meanwhile. Least values are what a thing costs; medians far above them\n"
