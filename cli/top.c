@@ -6,6 +6,7 @@
  * them is shown on a screen, as lines, or as JSON. At the end, whatever ends it, one line says what
  * all of it came to.
  */
+#include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/selection.h"
@@ -22,7 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NSEC_PER_SEC	    1000000000ull
 #define DEFAULT_INTERVAL_NS (2 * NSEC_PER_SEC)
 #define LEAST_INTERVAL_NS   (NSEC_PER_SEC / 10)
 /* A screen that stays empty for a whole interval looks as if it hung. */
@@ -121,14 +121,6 @@ struct top {
 	bool again;	  /* from its begin */
 	uint64_t from_ns; /* reports that end before that are not shown */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- what the user asked for -------------------------------------------------------------------- */
 

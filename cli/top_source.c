@@ -3,6 +3,7 @@
  * top_source.c - the live kernel -> accounts: switches from the lean probe, names from forks, execs and
  * exits. Knows nothing of what is shown.
  */
+#include "cli/clock.h"
 #include "cli/live.h"
 #include "cli/top.h"
 #include "probes/lean.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -30,14 +30,6 @@ struct top_source {
 };
 
 #define SAY(...) say(&top_command, __VA_ARGS__)
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- what the probes tell --------------------------------------------------------------------- */
 
@@ -160,7 +152,7 @@ static bool attach_lean(struct top_source *source)
 		SAY("%s", err);
 		return false;
 	}
-	usage__begin(source->usage, now_ns(CLOCK_MONOTONIC));
+	usage__begin(source->usage, now_ns());
 	return true;
 }
 
@@ -246,9 +238,9 @@ void top_source__account(struct top_source *source, struct top_account *out)
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
 	*out = (struct top_account){
-		.self_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
+		.self_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 		.self_bytes = own_rss_bytes(),
-		.wall_offset_ns = (int64_t)(now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC)),
+		.wall_offset_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - now_ns()),
 	};
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		if (lean__account(source->lean, cpu, &lane))

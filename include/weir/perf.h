@@ -159,9 +159,9 @@ struct weir_snapshot {
  * Look at all overwritable rings of the stream, and deliver what is in them and was not delivered by an
  * earlier snapshot, in order: up to to_ns now, what is stamped behind that with the next one. What was
  * overwritten between two snapshots is a gap of unknown count, cause `overwritten`. Blocks for two grace
- * periods (PAUSED: one; WEIR_FENCE_GRACE: none). `out` may be NULL. Returns the number of events delivered, or the callback's
- * error. Errors before anything was delivered: ENOENT, no such ring; ENOBUFS, memory_bytes is too little
- * for what is in them; ENOMEM; perf's.
+ * periods (PAUSED: one; WEIR_FENCE_GRACE: none). `out` may be NULL. Returns the number of events delivered,
+ * or the callback's error. Errors before anything was delivered: ENOENT, no such ring; ENOBUFS,
+ * memory_bytes is too little for what is in them; ENOMEM; perf's.
  *
  * The watermark of a stream with such rings moves only as far as the last snapshot: let them have a
  * stream of their own.
