@@ -9,6 +9,7 @@
 #include "cli/account.h"
 #include "cli/clock.h"
 #include "cli/commands.h"
+#include "cli/flaws.h"
 #include "cli/options.h"
 #include "cli/picked.h"
 #include "cli/selection.h"
@@ -271,20 +272,12 @@ static uint64_t end_ns(const struct replay *r)
 	return r->range.to_ns < r->base.end_ns ? r->range.to_ns : r->base.end_ns;
 }
 
-static size_t nr_flaws(const struct replay *r)
-{
-	size_t count;
-
-	reader__flaws(r->reader, &count);
-	return count;
-}
-
 /* A file that is gone may have held no events: the account does not know it. */
 static bool is_loss(const struct replay *r)
 {
 	if (viewer__is_loss(&r->viewer))
 		return true;
-	if (!r->opts.viewer.strict || !nr_flaws(r))
+	if (!r->opts.viewer.strict || !flaws__count(r->reader))
 		return false;
 	SAY("it is damaged: status %d (--strict)", EXIT_LOST);
 	return true;
@@ -292,24 +285,9 @@ static bool is_loss(const struct replay *r)
 
 static void say_flaws(const struct replay *r)
 {
-	struct feed_end end = feed__end(r->feed);
-	size_t flaws = nr_flaws(r);
-
-	if (!reader__env(r->reader)->has_metadata)
-		SAY("%s: metadata is missing: what was selected, and the boot, are not known",
-		    r->path);
-	if (flaws)
-		SAY("%s: damaged in %zu place%s: 'weir verify %s' tells where", r->path, flaws,
-		    flaws > 1 ? "s" : "", r->path);
-	if (end.closed || r->range.to_ns != UINT64_MAX || stop__requested ||
-	    viewer__is_done(&r->viewer))
-		return;
-	if (reader__is_recording(r->reader))
-		SAY("%s: it is being recorded: what was not written yet is missing", r->path);
-	else
-		SAY("%s: the recording was cut off: what was not written yet, of its last second, is "
-		    "missing; nobody knows how much that is",
-		    r->path);
+	flaws__say(&replay_command, r->reader, r->path);
+	if (r->range.to_ns == UINT64_MAX && !stop__requested && !viewer__is_done(&r->viewer))
+		flaws__say_end(&replay_command, r->reader, r->feed, r->path);
 }
 
 /* Not before there is something to end in order: until then a signal ends us, however long it takes. */

@@ -510,20 +510,25 @@ static bool open_replay_output(struct top *t)
 
 static int replay(struct top *t)
 {
+	struct top_replay *replay = NULL;
 	int err = 0, status = EXIT_OK;
 
 	do {
-		struct top_replay *replay = top_replay__open(&t->opts);
-
+		top_replay__free(replay);
+		replay = top_replay__open(&t->opts);
 		t->again = false;
 		if (replay && open_replay_output(t))
 			err = top_replay__run(replay, on_interval, t);
 		else
 			status = EXIT_FAILED;
 		top_screen__forget(t->screen);
-		top_replay__free(replay);
 	} while (t->again);
 	top_screen__close(t->screen);
+	if (status == EXIT_OK) {
+		top_replay__say_flaws(replay);
+		t->lost |= top_replay__is_loss(replay);
+	}
+	top_replay__free(replay);
 	if (is_bad(err)) {
 		SAY("%s: %s", t->opts.replay, strerror(-err));
 		status = EXIT_FAILED;

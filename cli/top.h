@@ -196,6 +196,10 @@ struct top_replay;
 struct top_replay *top_replay__open(const struct top_options *opts);
 /* Once, from the capture's begin. The last interval may be shorter. 0, what fn returned, or -errno. */
 int top_replay__run(struct top_replay *replay, top_interval_fn fn, void *ctx);
+/* What the capture lacks: missing metadata, damage, and, where all was read, its end. */
+void top_replay__say_flaws(const struct top_replay *replay);
+/* Of what was read, is something missing? */
+bool top_replay__is_loss(const struct top_replay *replay);
 void top_replay__free(struct top_replay *replay);
 
 struct out;

@@ -4,6 +4,7 @@
  * shown.
  */
 #include "capture/feed.h"
+#include "cli/flaws.h"
 #include "cli/stop.h"
 #include "cli/top.h"
 
@@ -19,6 +20,8 @@ struct top_replay {
 	struct feed *feed;
 	uint64_t begin_ns, end_ns, next_ns, interval_ns;
 	uint64_t told;
+	const char *path;
+	bool lost; /* something was, of which perhaps nobody knows how much */
 	bool last;
 	top_interval_fn fn;
 	void *ctx;
@@ -40,7 +43,8 @@ static int end_interval(struct top_replay *r, uint64_t at_ns)
 	account.told = r->told;
 	account.lost = snapshot->trouble.lost;
 	account.produced = account.told + account.lost;
-	account.wall_offset_ns = reader__env(r->reader)->wall_offset_ns;
+	/* As the notes in the capture have it, also without metadata and after a step. */
+	account.wall_offset_ns = weir_stream__wall_ns(r->stream, at_ns) - (int64_t)at_ns;
 	return r->fn(r->ctx, snapshot, &account, r->last);
 }
 
@@ -62,12 +66,21 @@ static int end_before(struct top_replay *r, uint64_t ns)
 	return err;
 }
 
+static bool is_loss(const struct weir_event *event)
+{
+	const struct weir_gap *gap = event->data;
+
+	return event->kind == WEIR_KIND_GAP && event->len >= sizeof(*gap) &&
+	       gap->cause != WEIR_LOST_OFFLINE;
+}
+
 static int on_event(void *ctx, const struct weir_event *event)
 {
 	struct top_replay *r = ctx;
 	/* A stamp that was made up ends nothing. */
 	int err = event->stamp_ns <= r->end_ns ? end_before(r, event->stamp_ns) : 0;
 
+	r->lost |= is_loss(event);
 	tasks__apply(r->tasks, event);
 	usage__apply(r->usage, event);
 	usage__sched(r->usage, event);
@@ -155,10 +168,23 @@ struct top_replay *top_replay__open(const struct top_options *opts)
 		return NULL;
 	}
 	r->interval_ns = opts->interval_ns;
+	r->path = opts->replay;
 	if (open_reader(r, opts->replay) && open_feed(r))
 		return r;
 	top_replay__free(r);
 	return NULL;
+}
+
+void top_replay__say_flaws(const struct top_replay *r)
+{
+	flaws__say(&top_command, r->reader, r->path);
+	if (r->last)
+		flaws__say_end(&top_command, r->reader, r->feed, r->path);
+}
+
+bool top_replay__is_loss(const struct top_replay *r)
+{
+	return r->lost || flaws__count(r->reader);
 }
 
 void top_replay__free(struct top_replay *r)

@@ -324,6 +324,23 @@ class Replay(unittest.TestCase):
             for report in reports[:-1]:
                 self.assertEqual(elapsed_ns(report), 500_000_000)
 
+    def test_damaged(self):
+        """A file is gone, and the metadata: both are said, and the reports keep the wall clock."""
+        with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
+            capture = os.path.join(folder, "capture")
+            live.run("record", "-o", capture, "-e", "process,sched", "true")
+            ways = ("top", "--replay", capture, "--json", "-d", 60)
+            status, whole, said = live.run(*ways)
+            self.assertEqual((status, said), (0, ""))
+            os.unlink(os.path.join(capture, "cpu0.000001"))
+            os.unlink(os.path.join(capture, "metadata"))
+            status, out, said = live.run(*ways)
+            self.assertEqual(status, 0, said)
+            self.assertRegex(said, "(?s)metadata is missing.*damaged in .* place")
+            self.assertEqual(*(json.loads(text.splitlines()[-1])["time"][:13]
+                               for text in (whole, out)))
+            self.assertEqual(live.run(*ways, "--strict", "-n", 1)[0], 3)
+
     def test_without_switches(self):
         with tempfile.TemporaryDirectory(prefix="weir-live-") as folder:
             capture = os.path.join(folder, "capture")
