@@ -149,6 +149,8 @@ static inline uint64_t top_table__interval_ns(const struct top_table *table)
 void top_cells__titles(const struct top_view *view, unsigned width, char out[TOP_LINE_MAX]);
 void top_cells__line(const struct top_table *table, const struct top_view *view,
 		     const struct top_line *line, unsigned width, char out[TOP_LINE_MAX]);
+/* In place of rows, where there are none: what was asked for may come yet, or was mistyped. */
+void top_cells__nobody(const struct top_view *view, char out[TOP_LINE_MAX]);
 /* A line above the table. */
 enum top_head {
 	TOP_HEAD_TIME = 0,

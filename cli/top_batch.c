@@ -63,6 +63,10 @@ int top_batch__report(struct out *out, struct top_table *table, const struct top
 	}
 	top_cells__titles(view, width(view), line);
 	put_line(out, line, BOLD);
+	if (table->count == table->nobodys) {
+		top_cells__nobody(view, line);
+		put_line(out, line, NULL);
+	}
 	for (size_t i = 0; i < count; i++) {
 		top_cells__line(table, view, &table->lines[i], width(view), line);
 		put_line(out, line, paint_of(&table->lines[i]));

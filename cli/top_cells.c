@@ -625,6 +625,16 @@ void top_cells__head(const struct top_table *table, const struct top_view *view,
 	}
 }
 
+void top_cells__nobody(const struct top_view *view, char out[TOP_LINE_MAX])
+{
+	const struct filter *filter = view->filter;
+	const char *what = filter->container ? "in container " : filter->cgroup ? "in cgroup " : "";
+	const char *name = filter->container ? filter->container : filter->cgroup;
+	size_t used = (size_t)snprintf(out, TOP_LINE_MAX, "  nobody %s", what);
+
+	put_path(out + used, TOP_LINE_MAX - used, name, "that was asked for");
+}
+
 void top_cells__end(const struct usage_snapshot *snapshot, const struct top_account *account,
 		    char out[TOP_LINE_MAX])
 {

@@ -324,6 +324,10 @@ static void draw_list(struct top_screen *screen, int y)
 	top_table__ask(screen->table, screen->view, screen->first, rows);
 	for (size_t i = screen->first; i < screen->table->count && i < screen->first + rows; i++)
 		draw_row(screen, y++, i);
+	if (screen->table->count == screen->table->nobodys) {
+		top_cells__nobody(screen->view, titles);
+		put(screen, y, 0, titles, PAINT_DIM);
+	}
 }
 
 static void draw_foot(const struct top_screen *screen)

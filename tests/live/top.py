@@ -603,6 +603,9 @@ class Options(unittest.TestCase):
             self.assertTrue(all(row["cgroup"].startswith(me["cgroup"]) for row in rows))
         rows = self.report("--cgroup", "/no/such/group")["rows"]
         self.assertEqual([row for row in rows if row["kind"] == "tasks"], [])
+        out = subprocess.run([live.WEIR, "top", "--once", "-d", "0.2", "--cgroup", "/no/such/group"],
+                             stdout=subprocess.PIPE, check=True).stdout
+        self.assertIn(b"nobody in cgroup /no/such/group", out)
 
     def test_container(self):
         """By its id, by how that begins, and nobody else."""
