@@ -96,9 +96,10 @@ class Judge(unittest.TestCase):
     def test_kernel_log(self):
         self.assertEqual(KernelLog.complaint(b"4,7,9,-;WARNING: x\n SUBSYSTEM=y\n"), "WARNING: x")
         self.assertEqual(KernelLog.complaint(b"0,7,9,c;BUG; y\n"), "BUG; y")
-        # Of no great weight, and by somebody else.
+        # Of no great weight, by somebody else, and of a CPU that somebody else took off.
         self.assertIsNone(KernelLog.complaint(b"6,7,9,-;CPU 1 is online\n"))
         self.assertIsNone(KernelLog.complaint(b"12,7,9,-;said by a process\n"))
+        self.assertIsNone(KernelLog.complaint(b"4,7,9,-;process 7 (x) no longer affine to cpu1\n"))
 
 
 class Drain(threading.Thread):
@@ -120,6 +121,7 @@ class Drain(threading.Thread):
 class KernelLog:
     """What the kernel itself has said since, as a warning or worse."""
     WARNING = 4
+    HOTPLUG = b" no longer affine to cpu"  # somebody takes CPUs off and on, which is none of weir's doing
 
     def __init__(self):
         self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
@@ -132,7 +134,7 @@ class KernelLog:
     def complaint(cls, record):
         """Its level, and eight times who said it: 0 is the kernel."""
         head, _, text = record.partition(b";")
-        if int(head.split(b",")[0]) <= cls.WARNING:
+        if int(head.split(b",")[0]) <= cls.WARNING and cls.HOTPLUG not in text:
             return text.split(b"\n")[0].decode(errors="replace")
         return None
 
