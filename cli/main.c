@@ -48,9 +48,9 @@ static int unknown(const char *word)
 		if (nearest__is(&nearest, commands[i].name))
 			name = commands[i].name;
 	if (name)
-		fprintf(stderr, "weir: there is no command '%s'; did you mean '%s'?\n", word, name);
+		say(NULL, "there is no command '%s'; did you mean '%s'?", word, name);
 	else
-		fprintf(stderr, "weir: there is no command '%s'\n", word);
+		say(NULL, "there is no command '%s'", word);
 	fprintf(stderr, "Try 'weir --help'.\n");
 	return EXIT_USAGE;
 }

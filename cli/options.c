@@ -15,6 +15,7 @@
 #define LONG_ONLY_BASE 256 /* getopt_long values of options without a letter */
 #define SCREEN_WIDTH   80
 #define HELP_COLUMN    30
+#define SAID_MAX       8192 /* with a path of 4,096 in it */
 
 /* A table with its parts in their places. */
 struct rows {
@@ -35,14 +36,36 @@ static void add_rows(struct rows *rows, const struct option_def *table, size_t b
 	}
 }
 
+static bool is_c1(unsigned char byte)
+{
+	return byte >= 0x80 && byte < 0xa0;
+}
+
+/* C0 but for new lines, DEL, and C1: alone, or with the C2 that UTF-8 has in front of it. */
+static bool may_be_obeyed(unsigned char before, unsigned char byte, unsigned char next)
+{
+	return (byte < 0x20 && byte != '\n') || byte == 0x7f || (byte == 0xc2 && is_c1(next)) ||
+	       (is_c1(byte) && (before < 0x80 || before == 0xc2));
+}
+
+void say_safely(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	for (unsigned char before = 0; *at; before = *at++)
+		fprintf(stderr, may_be_obeyed(before, at[0], at[1]) ? "\\x%02x" : "%c", *at);
+}
+
 void say(const struct command_def *command, const char *format, ...)
 {
+	char text[SAID_MAX];
 	va_list args;
 
-	fprintf(stderr, "weir %s: ", command->name);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	fprintf(stderr, "weir%s%s: ", command ? " " : "", command ? command->name : "");
+	say_safely(text);
 	fputc('\n', stderr);
 }
 

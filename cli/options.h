@@ -78,7 +78,10 @@ enum {
 int options__parse(const struct command_def *command, int argc, char **argv, void *values,
 		   int *status);
 
-/* "weir trace: <text>" on stderr. */
+/* On stderr, what a terminal might obey as \xNN: names come from users, files and the kernel. */
+void say_safely(const char *text);
+
+/* "weir trace: <text>" in the same way, one line or more; command NULL: "weir: <text>". */
 void say(const struct command_def *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -214,6 +214,7 @@ static bool check_filter(struct top *t)
 static bool check_options(struct top *t)
 {
 	struct top_options *opts = &t->opts;
+	bool no_screen;
 
 	if (!opts->interval_ns)
 		opts->interval_ns = DEFAULT_INTERVAL_NS;
@@ -221,15 +222,11 @@ static bool check_options(struct top *t)
 		SAY("--interval is at least 0.1 (seconds)");
 		return false;
 	}
-	opts->batch |= opts->once || opts->json;
 	if (opts->once)
 		opts->count = 1;
-	if (!opts->batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))) {
-		if (!opts->replay)
-			SAY("the %s is no terminal: printing reports, as with -b",
-			    isatty(STDOUT_FILENO) ? "input" : "output");
-		opts->batch = true;
-	}
+	no_screen = !opts->batch && !opts->once && !opts->json &&
+		    (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO));
+	opts->batch |= opts->once || opts->json || no_screen;
 	if (opts->replay && opts->cmdline) {
 		SAY("a capture has no command lines");
 		return false;
@@ -248,8 +245,13 @@ static bool check_options(struct top *t)
 	t->view.tree = opts->tree;
 	t->view.account = opts->account || opts->json;
 	t->view.counters = opts->counters;
-	return check_by(t) && check_sort(t) && check_pids(t) && check_filter(t) &&
-	       style__words(&top_command, NULL, opts->color);
+	if (!check_by(t) || !check_sort(t) || !check_pids(t) || !check_filter(t) ||
+	    !style__words(&top_command, NULL, opts->color))
+		return false;
+	if (no_screen && !opts->replay)
+		SAY("the %s is no terminal: printing reports, as with -b",
+		    isatty(STDOUT_FILENO) ? "input" : "output");
+	return true;
 }
 
 /* ---- run ---------------------------------------------------------------------------------------- */

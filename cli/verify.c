@@ -120,9 +120,7 @@ static void say_broken(const char *file, const struct judge_verdict *verdict)
 	if (verdict->line)
 		fprintf(stderr, ":%" PRIu64, verdict->line);
 	fprintf(stderr, ": %s: ", verdict->promise);
-	/* What a trace says may hold anything, and this often goes to a terminal. */
-	for (const char *c = verdict->text; *c; c++)
-		fprintf(stderr, *c < 0x20 || *c > 0x7e ? "\\x%02x" : "%c", (unsigned char)*c);
+	say_safely(verdict->text);
 	fputc('\n', stderr);
 }
 

@@ -96,6 +96,10 @@ class Help(Case):
         for word, meant in (("tarce", "; did you mean 'trace'?"), ("frobnicate", "")):
             self.assertEqual(live.run(word), (2, "", f"weir: there is no command '{word}'{meant}\n"
                                               "Try 'weir --help'.\n"))
+        # What a terminal would obey is shown.
+        self.assertEqual(live.run("größe\x1b[31m\x7f\u009b")[2].splitlines()[0],
+                         "weir: there is no command 'größe\\x1b[31m\\x7f\\xc2\\x9b'")
+        self.wrong(r"no event is called '\x1b[31m'", "-e", "\x1b[31m")
         self.wrong("there is no option -q", "-q")
         self.wrong("there is no option --evnets; did you mean --events?", "--evnets=sys")
         self.wrong("there is no option -s: see --string-limit", "-s", "99")
