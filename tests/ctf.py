@@ -94,7 +94,7 @@ def check(case, folder, checksums=False):
 
 Event = collections.namedtuple("Event", "stamp name text")
 LINE = re.compile(r"\[(\d+)\] \(\S+\) (?:\S* )?(\S+): (\{.*)", re.DOTALL)
-DISCARDED = re.compile(r"Tracer discarded (\d+) events")
+DISCARDED = re.compile(r"Tracer discarded (\d+) events?\b")
 # Of the empty packet that a file begins with: parts are gone, and there was loss before or in them.
 BEFORE = re.compile(r"Tracer may have discarded events between \[([^]]+)\] and \[\1\]")
 
